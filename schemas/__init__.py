@@ -1,0 +1,1 @@
+"""The contracts between rooms; each distribution carries them as a package of its own."""

@@ -1,0 +1,141 @@
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Optional as _Optional
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class TrafficClass(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TRAFFIC_CLASS_UNKNOWN: _ClassVar[TrafficClass]
+    TRAFFIC_CLASS_CLIENT: _ClassVar[TrafficClass]
+    TRAFFIC_CLASS_POP_TO_POP: _ClassVar[TrafficClass]
+    TRAFFIC_CLASS_INTRA_POP: _ClassVar[TrafficClass]
+    TRAFFIC_CLASS_ORIGIN: _ClassVar[TrafficClass]
+TRAFFIC_CLASS_UNKNOWN: TrafficClass
+TRAFFIC_CLASS_CLIENT: TrafficClass
+TRAFFIC_CLASS_POP_TO_POP: TrafficClass
+TRAFFIC_CLASS_INTRA_POP: TrafficClass
+TRAFFIC_CLASS_ORIGIN: TrafficClass
+
+class SocketRow(_message.Message):
+    __slots__ = ("schema_version", "observed_at_ns", "pop", "host", "traffic_class", "cookie", "local_address", "remote_address", "local_prefix_length", "remote_prefix_length", "local_port", "remote_port", "state", "timer", "uid", "inode", "receive_queue", "send_queue", "congestion_control", "ca_state", "retransmits", "send_wscale", "receive_wscale", "delivery_rate_app_limited", "rto_us", "snd_mss", "unacked", "lost", "retrans", "pmtu", "rtt_us", "rttvar_us", "snd_ssthresh", "snd_cwnd", "reordering", "total_retrans", "min_rtt_us", "segs_out", "segs_in", "data_segs_out", "data_segs_in", "notsent_bytes", "delivered", "delivered_ce", "snd_wnd", "pacing_rate", "max_pacing_rate", "delivery_rate", "bytes_acked", "bytes_received", "bytes_sent", "bytes_retrans", "busy_time_us", "rwnd_limited_us", "sndbuf_limited_us", "bbr_bw", "bbr_min_rtt_us", "bbr_pacing_gain", "bbr_cwnd_gain")
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    OBSERVED_AT_NS_FIELD_NUMBER: _ClassVar[int]
+    POP_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_CLASS_FIELD_NUMBER: _ClassVar[int]
+    COOKIE_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    REMOTE_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_PREFIX_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    REMOTE_PREFIX_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_PORT_FIELD_NUMBER: _ClassVar[int]
+    REMOTE_PORT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    TIMER_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    INODE_FIELD_NUMBER: _ClassVar[int]
+    RECEIVE_QUEUE_FIELD_NUMBER: _ClassVar[int]
+    SEND_QUEUE_FIELD_NUMBER: _ClassVar[int]
+    CONGESTION_CONTROL_FIELD_NUMBER: _ClassVar[int]
+    CA_STATE_FIELD_NUMBER: _ClassVar[int]
+    RETRANSMITS_FIELD_NUMBER: _ClassVar[int]
+    SEND_WSCALE_FIELD_NUMBER: _ClassVar[int]
+    RECEIVE_WSCALE_FIELD_NUMBER: _ClassVar[int]
+    DELIVERY_RATE_APP_LIMITED_FIELD_NUMBER: _ClassVar[int]
+    RTO_US_FIELD_NUMBER: _ClassVar[int]
+    SND_MSS_FIELD_NUMBER: _ClassVar[int]
+    UNACKED_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    RETRANS_FIELD_NUMBER: _ClassVar[int]
+    PMTU_FIELD_NUMBER: _ClassVar[int]
+    RTT_US_FIELD_NUMBER: _ClassVar[int]
+    RTTVAR_US_FIELD_NUMBER: _ClassVar[int]
+    SND_SSTHRESH_FIELD_NUMBER: _ClassVar[int]
+    SND_CWND_FIELD_NUMBER: _ClassVar[int]
+    REORDERING_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_RETRANS_FIELD_NUMBER: _ClassVar[int]
+    MIN_RTT_US_FIELD_NUMBER: _ClassVar[int]
+    SEGS_OUT_FIELD_NUMBER: _ClassVar[int]
+    SEGS_IN_FIELD_NUMBER: _ClassVar[int]
+    DATA_SEGS_OUT_FIELD_NUMBER: _ClassVar[int]
+    DATA_SEGS_IN_FIELD_NUMBER: _ClassVar[int]
+    NOTSENT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DELIVERED_FIELD_NUMBER: _ClassVar[int]
+    DELIVERED_CE_FIELD_NUMBER: _ClassVar[int]
+    SND_WND_FIELD_NUMBER: _ClassVar[int]
+    PACING_RATE_FIELD_NUMBER: _ClassVar[int]
+    MAX_PACING_RATE_FIELD_NUMBER: _ClassVar[int]
+    DELIVERY_RATE_FIELD_NUMBER: _ClassVar[int]
+    BYTES_ACKED_FIELD_NUMBER: _ClassVar[int]
+    BYTES_RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    BYTES_SENT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_RETRANS_FIELD_NUMBER: _ClassVar[int]
+    BUSY_TIME_US_FIELD_NUMBER: _ClassVar[int]
+    RWND_LIMITED_US_FIELD_NUMBER: _ClassVar[int]
+    SNDBUF_LIMITED_US_FIELD_NUMBER: _ClassVar[int]
+    BBR_BW_FIELD_NUMBER: _ClassVar[int]
+    BBR_MIN_RTT_US_FIELD_NUMBER: _ClassVar[int]
+    BBR_PACING_GAIN_FIELD_NUMBER: _ClassVar[int]
+    BBR_CWND_GAIN_FIELD_NUMBER: _ClassVar[int]
+    schema_version: int
+    observed_at_ns: int
+    pop: bytes
+    host: bytes
+    traffic_class: int
+    cookie: int
+    local_address: bytes
+    remote_address: bytes
+    local_prefix_length: int
+    remote_prefix_length: int
+    local_port: int
+    remote_port: int
+    state: int
+    timer: int
+    uid: int
+    inode: int
+    receive_queue: int
+    send_queue: int
+    congestion_control: bytes
+    ca_state: int
+    retransmits: int
+    send_wscale: int
+    receive_wscale: int
+    delivery_rate_app_limited: int
+    rto_us: int
+    snd_mss: int
+    unacked: int
+    lost: int
+    retrans: int
+    pmtu: int
+    rtt_us: int
+    rttvar_us: int
+    snd_ssthresh: int
+    snd_cwnd: int
+    reordering: int
+    total_retrans: int
+    min_rtt_us: int
+    segs_out: int
+    segs_in: int
+    data_segs_out: int
+    data_segs_in: int
+    notsent_bytes: int
+    delivered: int
+    delivered_ce: int
+    snd_wnd: int
+    pacing_rate: int
+    max_pacing_rate: int
+    delivery_rate: int
+    bytes_acked: int
+    bytes_received: int
+    bytes_sent: int
+    bytes_retrans: int
+    busy_time_us: int
+    rwnd_limited_us: int
+    sndbuf_limited_us: int
+    bbr_bw: int
+    bbr_min_rtt_us: int
+    bbr_pacing_gain: int
+    bbr_cwnd_gain: int
+    def __init__(self, schema_version: _Optional[int] = ..., observed_at_ns: _Optional[int] = ..., pop: _Optional[bytes] = ..., host: _Optional[bytes] = ..., traffic_class: _Optional[int] = ..., cookie: _Optional[int] = ..., local_address: _Optional[bytes] = ..., remote_address: _Optional[bytes] = ..., local_prefix_length: _Optional[int] = ..., remote_prefix_length: _Optional[int] = ..., local_port: _Optional[int] = ..., remote_port: _Optional[int] = ..., state: _Optional[int] = ..., timer: _Optional[int] = ..., uid: _Optional[int] = ..., inode: _Optional[int] = ..., receive_queue: _Optional[int] = ..., send_queue: _Optional[int] = ..., congestion_control: _Optional[bytes] = ..., ca_state: _Optional[int] = ..., retransmits: _Optional[int] = ..., send_wscale: _Optional[int] = ..., receive_wscale: _Optional[int] = ..., delivery_rate_app_limited: _Optional[int] = ..., rto_us: _Optional[int] = ..., snd_mss: _Optional[int] = ..., unacked: _Optional[int] = ..., lost: _Optional[int] = ..., retrans: _Optional[int] = ..., pmtu: _Optional[int] = ..., rtt_us: _Optional[int] = ..., rttvar_us: _Optional[int] = ..., snd_ssthresh: _Optional[int] = ..., snd_cwnd: _Optional[int] = ..., reordering: _Optional[int] = ..., total_retrans: _Optional[int] = ..., min_rtt_us: _Optional[int] = ..., segs_out: _Optional[int] = ..., segs_in: _Optional[int] = ..., data_segs_out: _Optional[int] = ..., data_segs_in: _Optional[int] = ..., notsent_bytes: _Optional[int] = ..., delivered: _Optional[int] = ..., delivered_ce: _Optional[int] = ..., snd_wnd: _Optional[int] = ..., pacing_rate: _Optional[int] = ..., max_pacing_rate: _Optional[int] = ..., delivery_rate: _Optional[int] = ..., bytes_acked: _Optional[int] = ..., bytes_received: _Optional[int] = ..., bytes_sent: _Optional[int] = ..., bytes_retrans: _Optional[int] = ..., busy_time_us: _Optional[int] = ..., rwnd_limited_us: _Optional[int] = ..., sndbuf_limited_us: _Optional[int] = ..., bbr_bw: _Optional[int] = ..., bbr_min_rtt_us: _Optional[int] = ..., bbr_pacing_gain: _Optional[int] = ..., bbr_cwnd_gain: _Optional[int] = ...) -> None: ...
