@@ -1,0 +1,89 @@
+# Each target sets up by itself what it needs. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+BUILD := build
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/$(BUILD)/bin:$(PATH)
+export UV_PYTHON_DOWNLOADS := never
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+
+# The Debian packages that the system suites need: real hosts, real web servers, real namespaces.
+SYSTEM_PACKAGES := debootstrap iproute2 nginx-light openssh-client openssh-server podman procps runc util-linux
+
+PYTHON_FILES := dsl compiler collectors lab schemas tests conftest.py
+
+.PHONY: help setup opa system demo test lint bench lab clean proto
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+# --- set-up ---------------------------------------------------------------------------------------------
+
+UV := $(BUILD)/bin/uv
+$(UV):
+	@if command -v uv >/dev/null && [ "$$(command -v uv)" != "$(CURDIR)/$(UV)" ]; then \
+	  mkdir -p $(BUILD)/bin && ln -sf "$$(command -v uv)" $@; \
+	else \
+	  echo "setting up uv $(UV_VERSION) in $(BUILD)/uv"; \
+	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'; \
+	  $(PYTHON) -m venv $(BUILD)/uv && $(BUILD)/uv/bin/pip install -q "uv==$(UV_VERSION)" && \
+	  mkdir -p $(BUILD)/bin && ln -sf ../uv/bin/uv $@; \
+	fi
+
+.venv/.locked: uv.lock pyproject.toml collectors/pyproject.toml | $(UV)
+	@echo "setting up the Python environment from uv.lock"
+	@$(UV) sync --frozen --quiet --python $(PYTHON)
+	@touch $@
+
+$(BUILD)/bin/opa: policies/get-opa.sh
+	@mkdir -p $(BUILD)/bin
+	@policies/get-opa.sh $@
+
+setup: .venv/.locked $(BUILD)/bin/opa
+
+# The system suites run as root on Debian; elsewhere they skip and say so.
+system:
+	@if [ "$$(id -u)" -ne 0 ]; then \
+	  echo "not root: the suites that need network namespaces and systemd hosts are skipped"; \
+	elif ! command -v apt-get >/dev/null; then \
+	  echo "not Debian: install by your own means: $(SYSTEM_PACKAGES)"; \
+	else \
+	  missing=$$(for p in $(SYSTEM_PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
+	  if [ -n "$$missing" ]; then \
+	    echo "installing Debian packages that the system suites need:" $$missing; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	  fi; \
+	fi
+
+# --- what people run ------------------------------------------------------------------------------------
+
+demo: setup  ## a simulated fleet of four POPs, from telemetry to variables
+	@tests/demo.sh $(BUILD)/demo
+
+test: setup system  ## every suite; as root also those on real sockets and systemd hosts
+	@pytest
+
+lint: setup  ## ruff, mypy, ansible-lint, yamllint, opa, shellcheck
+	ruff check $(PYTHON_FILES)
+	ruff format --check $(PYTHON_FILES)
+	mypy
+	opa check --strict policies
+	opa fmt --list --fail policies
+	git ls-files '*.sh' .ci/run | xargs shellcheck
+	yamllint --strict .
+	ansible-lint --offline
+
+bench: setup  ## ratios against floors and peers, to build/bench.json
+	@python tests/bench.py $(BUILD)/bench.json
+
+lab: setup system  ## the laboratory's experiments (root)
+	@PYTHONPATH=lab python -m tidegate_lab loss
+
+proto: setup  ## regenerate schemas/sockets_pb2.py from sockets.proto
+	@python -m grpc_tools.protoc -Ischemas --python_out=schemas --pyi_out=schemas schemas/sockets.proto
+
+clean:  ## remove what the targets above made
+	rm -rf $(BUILD) .venv .tidegate .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis
