@@ -66,10 +66,10 @@ def _layout() -> tuple[np.dtype[np.void], bytes]:
     return dtype, head + bytes(body)
 
 
-ROW: Final[np.dtype[np.void]]
-ROW, _EMPTY = _layout()
+_LAYOUT: Final = _layout()
+ROW: Final = _LAYOUT[0]
 ROW_LENGTH: Final = ROW.itemsize
-_TEMPLATE: Final = np.frombuffer(_EMPTY, np.uint8)
+_TEMPLATE: Final = np.frombuffer(_LAYOUT[1], np.uint8)
 
 
 def _frame_mask() -> npt.NDArray[np.bool_]:

@@ -1,0 +1,1 @@
+"""Where telemetry is kept: the store, its schema, and what is loaded into it."""

@@ -1,0 +1,97 @@
+"""One run, in the order the data flows: close windows, select, decide, judge, plan."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from clickhouse_connect.driver.client import Client
+from tidegate_dsl.model import Policy, Select
+
+from tidegate.contracts import sha256_digest
+from tidegate.decide import Decision, Evidence, decide
+from tidegate.errors import BAD_INPUT, Failure
+from tidegate.fleet import fleet_document
+from tidegate.guard import plan_document
+from tidegate.plan import Plan, build, vars_of
+from tidegate.select import measure, observed_prefixes, qualifying
+from tidegate.windows import close, watermark
+
+Progress = Callable[[str], None]
+NO_TELEMETRY: Final = "there is no telemetry to plan from"
+
+
+def make_plan(
+    client: Client,
+    policy: Policy,
+    previous: Plan | None,
+    *,
+    as_of: datetime,
+    grace: timedelta,
+    created_at: datetime,
+    progress: Progress,
+) -> Plan:
+    """From closed windows and the last applied plan to a new plan; the telemetry's windows are closed on the way.
+
+    Raises:
+        Failure: there is no telemetry before `as_of`.
+    """
+    mark = common_watermark(client, policy, as_of, grace)
+    before = previous.decisions() if previous else []
+    evidence: dict[str, Evidence] = {}
+    observed: dict[str, int] = {}
+    for select in policy.selects:
+        progress(f"closing windows of {select.name}")
+        close(client, select, mark)
+        progress(f"selecting {select.name}")
+        evidence[select.name] = _evidence(client, policy, select, mark, before)
+        for pop, count in observed_prefixes(client, select, mark).items():
+            observed[pop] = max(observed.get(pop, 0), count)
+    progress("deciding")
+    outcome = decide(policy, evidence, before, mark)
+    return build(
+        policy,
+        outcome,
+        observed,
+        previous,
+        fleet_digest=sha256_digest(fleet_document(policy.fleet)),
+        as_of=as_of,
+        created_at=created_at,
+        watermark=mark,
+    )
+
+
+def common_watermark(client: Client, policy: Policy, as_of: datetime, grace: timedelta) -> datetime:
+    """The latest moment up to which every select's windows can be closed.
+
+    Raises:
+        Failure: there are no samples before `as_of`.
+    """
+    if not policy.selects:
+        return as_of
+    marks = [watermark(client, as_of, grace, select.step_us) for select in policy.selects]
+    known = [mark for mark in marks if mark is not None]
+    if not known:
+        raise Failure(
+            f"{NO_TELEMETRY} before {as_of:%Y-%m-%dT%H:%M:%SZ}",
+            help="load some with `tidegate ingest FILE`, or give the telemetry's time with `--at`",
+            exit_code=BAD_INPUT,
+        )
+    return min(known)
+
+
+def guard_input(plan: Plan, policy: Policy) -> dict[str, Any]:
+    """What the guard is asked about a plan."""
+    return plan_document(
+        vars_by_pop={pop: vars_of(plan, pop) for pop in plan.pops},
+        fleet=fleet_document(policy.fleet),
+        as_of=plan.document["as_of"],
+        watermark=plan.document["watermark"],
+    )
+
+
+def _evidence(
+    client: Client, policy: Policy, select: Select, mark: datetime, before: list[Decision]
+) -> Evidence:
+    rules = {rule.name for rule in policy.applies if rule.select == select.name}
+    selected = [(d.pop, d.prefix) for d in before if d.rule in rules]
+    return Evidence(tuple(qualifying(client, select, mark)), tuple(measure(client, select, mark, selected)))

@@ -1,0 +1,202 @@
+"""Selection: which prefixes a select finds persistently slow, from closed windows, exactly.
+
+Membership becomes two 128-bit masks a prefix (observed, member; bit 0 the oldest window), so that duty cycle
+and flap rate are bit counts. No sketch is used: a sketch changes who is selected.
+"""
+
+import ipaddress
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from clickhouse_connect.driver.client import Client
+from tidegate_dsl.model import Condition, Select
+
+from tidegate.metrics import METRICS, PPM, RETRANSMIT_RATIO
+from tidegate.windows import US, lookback, view_of
+
+_COMPARISON: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One prefix in one POP over a lookback: masks with bit 0 the oldest window, metrics with 0 for unknown."""
+
+    pop: str
+    prefix: str
+    lookback_windows: int
+    observed: int
+    member: int
+    flips: int
+    adjacent_pairs: int
+    delivery_rate: int  # bits per second
+    rtt: int  # microseconds
+    cwnd: int  # segments
+    min_rtt: int  # microseconds
+    retransmitted_segments: int
+    data_segments: int
+
+    def metric(self, name: str) -> int | None:
+        """A metric of the language over the lookback, in its base unit; None where nothing was measured."""
+        if name == RETRANSMIT_RATIO:
+            return self.retransmitted_segments * PPM // self.data_segments if self.data_segments else None
+        return getattr(self, METRICS[name].column) or None
+
+    @property
+    def windows(self) -> int:
+        """Observed windows."""
+        return self.observed.bit_count()
+
+    @property
+    def member_windows(self) -> int:
+        """Windows in which the prefix ranked at or below the threshold."""
+        return self.member.bit_count()
+
+    @property
+    def duty_cycle_ppm(self) -> int:
+        """Member windows over all windows of the lookback, unobserved ones included, rounded down."""
+        return self.member_windows * PPM // self.lookback_windows
+
+    @property
+    def flap_rate_ppm(self) -> int:
+        """Changes of membership over pairs of adjacent observed windows, rounded up; 0 without a pair."""
+        return -(-self.flips * PPM // self.adjacent_pairs) if self.adjacent_pairs else 0
+
+    @property
+    def timeline(self) -> str:
+        """Membership by window, oldest first: `1` member, `0` observed, `.` not observed."""
+        return "".join(
+            "1" if self.member >> i & 1 else "0" if self.observed >> i & 1 else "."
+            for i in range(self.lookback_windows)
+        )
+
+
+def qualifying(client: Client, select: Select, mark: datetime) -> list[Measurement]:
+    """What the select selects at `mark`, by POP, then prefix; windows must be closed."""
+    where = f"(pop, prefix, prefix_length) IN ({_members_sql(select)})"
+    members = _measure(client, select, mark, where, {})
+    return [m for m in members if excluded_by(select, m) is None]
+
+
+def excluded_by(select: Select, measured: Measurement) -> Condition | None:
+    """The first exclude clause that a prefix meets."""
+    return next((c for c in select.exclude if meets(measured, c)), None)
+
+
+def measure(
+    client: Client, select: Select, mark: datetime, prefixes: Sequence[tuple[str, str]]
+) -> list[Measurement]:
+    """The measurements of given (POP, prefix), whether or not they qualify; unobserved ones are missing."""
+    if not prefixes:
+        return []
+    keys = [(pop, *_mapped(prefix)) for pop, prefix in prefixes]
+    where = "(pop, prefix, prefix_length) IN {keys:Array(Tuple(String, IPv6, UInt8))}"
+    return _measure(client, select, mark, where, {"keys": keys})
+
+
+def window_values(
+    client: Client, select: Select, mark: datetime, pop: str, prefix: str
+) -> list[tuple[datetime, int, int, int, bool]]:
+    """(start, samples, value, threshold, member) of each observed window of one prefix, oldest first."""
+    address, length = _mapped(prefix)
+    rows = client.query(
+        "SELECT toUnixTimestamp(window_start), samples, value, threshold, member FROM prefix_windows"
+        f" WHERE {_SPAN} AND pop = {{pop:String}} AND prefix = {{prefix:IPv6}} AND prefix_length = {{length:UInt8}}"
+        " ORDER BY window_start",
+        parameters=_span(select, mark) | {"pop": pop, "prefix": address, "length": length},
+    ).result_rows
+    return [
+        (datetime.fromtimestamp(start, UTC), samples, value, threshold, bool(member))
+        for start, samples, value, threshold, member in rows
+    ]
+
+
+def observed_prefixes(client: Client, select: Select, mark: datetime) -> dict[str, int]:
+    """Prefixes observed in at least one window of the lookback, by POP."""
+    rows = client.query(
+        "SELECT pop, uniqExact(prefix, prefix_length) FROM prefix_windows"
+        f" WHERE {_SPAN} GROUP BY pop ORDER BY pop",
+        parameters=_span(select, mark),
+    ).result_rows
+    return {str(pop): int(count) for pop, count in rows}
+
+
+_SPAN: Final = "view = {view:String} AND window_start BETWEEN {from:DateTime('UTC')} AND {to:DateTime('UTC')}"
+
+
+def _span(select: Select, mark: datetime) -> dict[str, Any]:
+    starts = lookback(select, mark)
+    return {"view": view_of(select), "from": starts[0], "to": starts[-1], "start": int(starts[0].timestamp())}
+
+
+def _masks(select: Select) -> str:
+    index = f"toUInt8(intDiv(toUnixTimestamp(window_start) - {{start:UInt32}}, {select.step_us // US}))"
+    bit = f"bitShiftLeft(toUInt128(1), {index})"
+    return f"groupBitOr({bit}) AS seen, groupBitOrIf({bit}, member = 1) AS slow"
+
+
+_PAIRS: Final = "bitAnd(seen, bitShiftRight(seen, 1))"
+_FLIPS: Final = f"bitCount(bitAnd(bitXor(slow, bitShiftRight(slow, 1)), {_PAIRS}))"
+
+
+def _members_sql(select: Select) -> str:
+    """The prefixes that pass every `require`, compared as integers: no ratio is ever rounded."""
+    requirements = ["slow != 0"]
+    if select.min_windows:
+        requirements.append(f"bitCount(seen) >= {select.min_windows.value}")
+    if select.min_duty_cycle:
+        requirements.append(f"bitCount(slow) * {PPM} >= {select.min_duty_cycle.value * select.windows}")
+    if select.max_flap_rate:
+        requirements.append(f"{_FLIPS} * {PPM} <= {select.max_flap_rate.value} * bitCount({_PAIRS})")
+    return (
+        f"SELECT pop, prefix, prefix_length FROM (SELECT pop, prefix, prefix_length, {_masks(select)}"
+        f" FROM prefix_windows WHERE {_SPAN} GROUP BY pop, prefix, prefix_length"
+        f" SETTINGS optimize_aggregation_in_order = 1) WHERE {' AND '.join(requirements)}"
+    )
+
+
+def meets(measured: Measurement, condition: Condition) -> bool:
+    """Whether an exclude clause strikes. A ratio is compared as two integers.
+
+    What is unknown is excluded: a guess could harm a fast network.
+    """
+    compare = _COMPARISON[condition.comparison]
+    if condition.metric == RETRANSMIT_RATIO:
+        sent = measured.data_segments
+        return sent == 0 or compare(measured.retransmitted_segments * PPM, condition.value * sent)
+    value = measured.metric(condition.metric)
+    return value is None or compare(value, condition.value)
+
+
+def _measure(
+    client: Client, select: Select, mark: datetime, where: str, parameters: dict[str, Any]
+) -> list[Measurement]:
+    aggregates = ", ".join(
+        f"{METRICS[name].lookback}" for name in ("delivery_rate", "rtt", "cwnd", "min_rtt")
+    )
+    rows = client.query(
+        f"SELECT pop, prefix, prefix_length, {_masks(select)}, {_FLIPS}, bitCount({_PAIRS}), {aggregates},"
+        " sum(retransmitted_segments), sum(data_segments)"
+        f" FROM prefix_windows WHERE {_SPAN} AND {where}"
+        " GROUP BY pop, prefix, prefix_length ORDER BY pop, prefix, prefix_length",
+        parameters=_span(select, mark) | parameters,
+    ).result_rows
+    return [
+        Measurement(str(pop), _text(prefix, length), select.windows, *(int(value) for value in values))
+        for pop, prefix, length, *values in rows
+    ]
+
+
+def _text(prefix: ipaddress.IPv6Address, length: int) -> str:
+    """CIDR of a stored prefix: IPv4 stands mapped, 96 bits longer."""
+    mapped = prefix.ipv4_mapped
+    return f"{mapped}/{length - 96}" if mapped is not None and length >= 96 else f"{prefix}/{length}"
+
+
+def _mapped(prefix: str) -> tuple[str, int]:
+    network = ipaddress.ip_network(prefix)
+    if network.version == 4:
+        return f"::ffff:{network.network_address}", network.prefixlen + 96
+    return str(network.network_address), network.prefixlen

@@ -1,0 +1,61 @@
+"""The state directory: the last applied plan, the saved plans, and one lock.
+
+`applied.json` is written last of all, so after a crash `tidegate apply` of the same plan does the rest.
+"""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tidegate.errors import MISSING_PART, Failure
+from tidegate.plan import Plan, load, save
+
+
+def applied_path(state: Path) -> Path:
+    """The last applied plan."""
+    return state / "applied.json"
+
+
+def saved_path(state: Path, plan: Plan) -> Path:
+    """Where `tidegate plan` saves a plan: by what it decides and what it rests on."""
+    return state / "plans" / f"{plan.watermark:%Y%m%dT%H%M%SZ}-{plan.generation}.json"
+
+
+def applied(state: Path) -> Plan | None:
+    """The last applied plan, or None for a fleet's first.
+
+    Raises:
+        Failure: it cannot be read or was edited.
+    """
+    path = applied_path(state)
+    return load(path) if path.exists() else None
+
+
+def record_applied(state: Path, plan: Plan) -> None:
+    """Make a plan the last applied one."""
+    save(plan, applied_path(state))
+
+
+@contextmanager
+def locked(state: Path) -> Iterator[None]:
+    """Hold the state directory for one command; a second one is refused, it does not wait.
+
+    Raises:
+        Failure: another command holds it, or the directory cannot be made.
+    """
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+        file = (state / "lock").open("w")
+    except OSError as error:
+        raise Failure(f"{state}: cannot be used: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Failure(
+                f"{state}: another tidegate command is at work here",
+                help="wait for it, or give this one a `--state` of its own",
+                exit_code=MISSING_PART,
+            ) from error
+        yield
