@@ -1,0 +1,42 @@
+#!/bin/bash
+# Build build/edge/tidegate-edge.tar.gz, the edge software for a Debian 12 host: our wheel and its locked
+# dependencies for the system's python3, with launchers that find them wherever the archive is unpacked.
+#
+#   molecule/edge-artifact.sh            needs uv: what $UV names, the one on PATH, or make's
+set -euo pipefail
+
+python=3.11 # Debian 12's
+repository=$(cd "$(dirname "$0")/.." && pwd)
+uv=${UV:-$(command -v uv || echo "$repository/build/bin/uv")}
+out=$repository/build/edge
+mkdir -p "$out"
+work=$(mktemp -d "$out/work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+tree=$work/tidegate-edge
+mkdir -p "$tree/bin"
+
+cd "$repository"
+"$uv" export --quiet --frozen --no-dev --package tidegate-edge --no-emit-workspace -o "$work/requirements.txt"
+"$uv" build --quiet --wheel --package tidegate-edge --out-dir "$work/wheel"
+"$uv" pip install --quiet --target "$tree/lib" --python-version "$python" --only-binary :all: \
+  -r "$work/requirements.txt"
+"$uv" pip install --quiet --target "$tree/lib" --python-version "$python" --no-deps "$work"/wheel/*.whl
+rm -rf "$tree/lib/bin" "$tree/lib/.lock"
+rm -f "$tree"/lib/*.dist-info/{direct_url,uv_cache}.json # these name folders of this machine
+
+for program in agent collector; do
+  cat > "$tree/bin/tidegate-$program" <<PYTHON
+#!/usr/bin/python3
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from tidegate_edge.$program import main
+
+sys.exit(main())
+PYTHON
+  chmod 755 "$tree/bin/tidegate-$program"
+done
+
+tar --owner=0 --group=0 --numeric-owner -C "$work" -c tidegate-edge | gzip -1 > "$work/archive"
+mv "$work/archive" "$out/tidegate-edge.tar.gz"

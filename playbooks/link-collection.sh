@@ -1,0 +1,8 @@
+#!/bin/sh
+# Make `tidegate.edge` mean this checkout: ansible.cfg looks for collections in build/collections alone.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+namespace=$root/build/collections/ansible_collections/tidegate
+mkdir -p "$namespace"
+ln -sfn "$root" "$namespace/edge"

@@ -1,0 +1,167 @@
+#!/usr/bin/python
+# SPDX-License-Identifier: Apache-2.0
+"""Has the Tidegate agent of a host make the kernel match a steering file; the deciding is all the agent's."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: steering
+short_description: Make the kernel's routes match a steering file
+version_added: "0.1.0"
+description:
+  - Runs C(tidegate-agent apply) on the host and reports what the agent did.
+  - The agent touches only routes of its own and is idempotent.
+  - A claim that the host cannot keep is no error; it is shown as a warning and returned in RV(not_applied).
+options:
+  steering_file:
+    description: The file that the agent reads, as C(schemas/steering.schema.json) says.
+    type: path
+    required: true
+  content:
+    description:
+      - What O(steering_file) would hold.
+      - Read in check mode alone, in place of O(steering_file), which need not exist then.
+    type: str
+  state_directory:
+    description: Where the agent keeps what it has to remember between runs.
+    type: path
+    default: /var/lib/tidegate
+  agent:
+    description: How the agent is started, program and first arguments, each an item.
+    type: list
+    elements: str
+    default: [/usr/bin/tidegate-agent]
+attributes:
+  check_mode:
+    support: full
+    description: The agent plans and reports, and changes nothing.
+  diff_mode:
+    support: full
+    description: The agent's routes before and after.
+author:
+  - The Tidegate authors (@tidegate)
+"""
+
+EXAMPLES = r"""
+- name: Make the kernel match the steering file
+  tidegate.edge.steering:
+    steering_file: /etc/tidegate/steering.json
+
+- name: The same in a network namespace
+  tidegate.edge.steering:
+    steering_file: /etc/tidegate/steering.json
+    agent: [ip, netns, exec, pop, /usr/bin/tidegate-agent]
+"""
+
+RETURN = r"""
+generation:
+  description: The generation that the steering file carries.
+  type: str
+  returned: success
+  sample: 0f1e2d3c4b5a6978
+added:
+  description: Prefixes that were given a route.
+  type: list
+  elements: str
+  returned: success
+replaced:
+  description: Prefixes whose route was replaced.
+  type: list
+  elements: str
+  returned: success
+removed:
+  description: Prefixes whose route was taken away.
+  type: list
+  elements: str
+  returned: success
+not_applied:
+  description: Attributes of claims that this host cannot keep, each with its prefix and the reason.
+  type: list
+  elements: dict
+  returned: success
+  sample:
+    - prefix: 203.0.113.0/24
+      attribute: congestion_control
+      reason: routes cannot gate by size
+failed_claims:
+  description: Claims that the kernel refused.
+  type: list
+  elements: dict
+  returned: failure
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DONE = 0
+KERNEL_REFUSED_SOME = 1
+
+
+def command(agent: list[str], steering_file: str, state_directory: str, dry_run: bool) -> list[str]:
+    """The agent's argument list for one run."""
+    arguments = [*agent, "apply", "--steering", steering_file, "--state-directory", state_directory, "--json"]
+    return [*arguments, "--dry-run"] if dry_run else arguments
+
+
+def as_text(lines: list[str]) -> str:
+    """Lines as Ansible's diff wants them."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def complaint(row: dict[str, Any]) -> str:
+    """One claim that was not applied or failed, in a line."""
+    return f"{row['prefix']}: {row['attribute']} not applied: {row['reason']}"
+
+
+def main() -> None:
+    """Run the agent once and hand its report to Ansible."""
+    module = AnsibleModule(
+        argument_spec={
+            "steering_file": {"type": "path", "required": True},
+            "content": {"type": "str"},
+            "state_directory": {"type": "path", "default": "/var/lib/tidegate"},
+            "agent": {"type": "list", "elements": "str", "default": ["/usr/bin/tidegate-agent"]},
+        },
+        supports_check_mode=True,
+    )
+    given = module.params
+    steering_file = given["steering_file"]
+    if module.check_mode and given["content"] is not None:
+        would_be = Path(module.tmpdir) / "steering.json"
+        would_be.write_text(given["content"], encoding="utf-8")
+        steering_file = str(would_be)
+
+    code, output, errors = module.run_command(
+        command(given["agent"], steering_file, given["state_directory"], module.check_mode)
+    )
+    if code not in {DONE, KERNEL_REFUSED_SOME}:
+        module.fail_json(msg=f"the agent stopped with code {code}: {errors.strip()}", rc=code)
+    try:
+        report = json.loads(output)
+    except ValueError:
+        module.fail_json(msg="the agent printed no report", stdout=output, stderr=errors)
+
+    for row in report["not_applied"]:
+        module.warn(complaint(row))
+    result = {
+        "changed": report["changed"],
+        "diff": {
+            "before_header": "routes of tidegate-agent",
+            "after_header": "routes of tidegate-agent",
+            "before": as_text(report["before"]),
+            "after": as_text(report["after"]),
+        },
+        **{key: report[key] for key in ("generation", "added", "replaced", "removed", "not_applied")},
+    }
+    if code == KERNEL_REFUSED_SOME:
+        refused = report["failed"]
+        module.fail_json(msg="; ".join(complaint(row) for row in refused), failed_claims=refused, **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
