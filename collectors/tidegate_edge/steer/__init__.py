@@ -1,0 +1,1 @@
+"""steering.json in, a kernel that matches out: the pure steps and their two ends."""

@@ -1,0 +1,99 @@
+"""Claims to settings: what each prefix shall have on a host that steers by routes.
+
+A route carries its own settings only; it inherits none from a route that covers it (measured on Linux 6.18). So
+where claims nest, the inner prefix's route must name what the outer one sets as well.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final, Literal
+
+from .prefix import Prefix, covering, order
+from .steering import Claim, Steering
+
+Attribute = Literal["congestion_control", "initcwnd", "initrwnd"]
+
+CANNOT_GATE: Final = "this host steers by routes, which cannot gate by transfer size"
+CANNOT_LEARN: Final = "this agent does not learn initial windows"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a route shall carry: an algorithm's name, windows in segments; None: as the cloned route has it."""
+
+    congestion_control: str | None = None
+    initcwnd: int | None = None
+    initrwnd: int | None = None
+
+    def stated(self) -> dict[Attribute, str | int]:
+        """The settings that are not None, by name."""
+        values: dict[Attribute, str | int | None] = {
+            "congestion_control": self.congestion_control,
+            "initcwnd": self.initcwnd,
+            "initrwnd": self.initrwnd,
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class NotApplied:
+    """One attribute of a claim that the kernel is not made to match, and why."""
+
+    prefix: Prefix
+    attribute: Attribute
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Settings by prefix, in the order of prefixes, and what cannot be had."""
+
+    settings: Mapping[Prefix, Settings]
+    not_applied: tuple[NotApplied, ...]
+
+
+NOTHING_WANTED: Final = Wanted({}, ())
+
+
+def want(steering: Steering) -> Wanted:
+    """Merge nested claims attribute by attribute, the longest prefix first.
+
+    A claim whose algorithm needs a size gate keeps its windows; its algorithm applies from the first byte where the
+    claim's `ungated_fallback` says so, else it counts as not claimed. A prefix of which nothing is left has no
+    entry: the covering claim's route serves it.
+    """
+    claims = sorted(steering.claims, key=lambda claim: order(claim.prefix))
+    own = {claim.prefix: _routable(claim) for claim in claims}
+    lengths = {version: {p.prefixlen for p in own if p.version == version} for version in (4, 6)}
+    settings = {
+        prefix: reduce(
+            _fill, (own[each] for each in covering(prefix, lengths[prefix.version]) if each in own)
+        )
+        for prefix, routable in own.items()
+        if routable.stated()
+    }
+    return Wanted(
+        settings,
+        (
+            *(NotApplied(c.prefix, "congestion_control", CANNOT_GATE) for c in claims if _needs_gate(c)),
+            *(NotApplied(p, "initcwnd", CANNOT_LEARN) for p in sorted(steering.learn_toward, key=order)),
+        ),
+    )
+
+
+def _needs_gate(claim: Claim) -> bool:
+    return claim.min_bytes > 0 and not claim.ungated_fallback
+
+
+def _routable(claim: Claim) -> Settings:
+    algorithm = None if _needs_gate(claim) else claim.congestion_control
+    return Settings(algorithm, claim.initcwnd, claim.initrwnd)
+
+
+def _fill(inner: Settings, outer: Settings) -> Settings:
+    return Settings(
+        inner.congestion_control or outer.congestion_control,
+        inner.initcwnd or outer.initcwnd,
+        inner.initrwnd or outer.initrwnd,
+    )

@@ -1,0 +1,182 @@
+"""The main table of this network namespace: read from the kernel, and changed in it."""
+
+import errno
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tidegate_edge.errors import MISSING_PART, Failure
+
+from .netlink import (
+    NLM_F_DUMP_INTR,
+    NLMSG_DONE,
+    NLMSG_ERROR,
+    RTM_GETROUTE,
+    RTM_GETRULE,
+    Change,
+    Message,
+    change_request,
+    dump_request,
+    error_of,
+    messages,
+    route_of,
+    rule_table,
+)
+from .route import Route
+
+FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
+DATAGRAM_BYTES: Final = 1 << 18  # the kernel fills 32 KB at most
+REQUESTS_IN_FLIGHT: Final = 128  # their answers fit the default receive buffer of 208 KB many times over
+TIMEOUT_SECONDS: Final = 10.0
+DUMP_ATTEMPTS: Final = 5
+SOL_NETLINK: Final = 270  # linux/socket.h; the options below: linux/netlink.h
+NETLINK_CAP_ACK: Final = 10
+NETLINK_EXT_ACK: Final = 11
+NETLINK_GET_STRICT_CHK: Final = 12
+STATUS: Final = Path("/proc/self/status")
+CAP_NET_ADMIN: Final = 12  # linux/capability.h
+# A table that was never written to, or a kernel started without IPv6, holds no routes.
+EMPTY_ERRORS: Final = {errno.ENOENT, errno.EOPNOTSUPP, errno.EAFNOSUPPORT}
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A change that the kernel did not make, in the kernel's words."""
+
+    route: Route
+    reason: str
+
+
+def require_net_admin() -> None:
+    """Refuse to start what the kernel would refuse at each step.
+
+    Raises:
+        Failure: this process has no CAP_NET_ADMIN.
+    """
+    status = STATUS.read_text(encoding="ascii")
+    effective = next(line for line in status.splitlines() if line.startswith("CapEff:")).split()[1]
+    if not int(effective, 16) >> CAP_NET_ADMIN & 1:
+        raise Failure(
+            "changing routes needs the capability CAP_NET_ADMIN, which this process has not",
+            help="run it as root, or from a unit with AmbientCapabilities=CAP_NET_ADMIN",
+            exit_code=MISSING_PART,
+        )
+
+
+def interface_names() -> dict[int, str]:
+    """The interfaces of this network namespace, names by index."""
+    return dict(socket.if_nameindex())
+
+
+def read_routes() -> list[Route]:
+    """The routes of the main table, both families, everyone's.
+
+    Raises:
+        Failure: the kernel does not answer, or the table changed during each of five attempts to read it.
+    """
+    return [
+        route
+        for family in FAMILIES
+        for message in _dump(RTM_GETROUTE, family)
+        if (route := route_of(message, family))
+    ]
+
+
+def read_rule_tables() -> list[int]:
+    """The tables beside local, main and default to which policy rules lead, sorted.
+
+    Raises:
+        Failure: as `read_routes`.
+    """
+    tables = {rule_table(message) for family in FAMILIES for message in _dump(RTM_GETRULE, family)}
+    return sorted(table for table in tables if table is not None)
+
+
+def change_routes(changes: Sequence[tuple[Change, Route]]) -> list[Rejected]:
+    """Make the changes in their order; one that fails does not stop the others.
+
+    Where a new route failed, an older one that overlaps it stays: the last good rather than none.
+
+    Raises:
+        Failure: the kernel does not answer.
+    """
+    with _netlink() as channel:
+        new = [(change, route) for change, route in changes if change != "remove"]
+        rejected = _make(channel, new)
+        old = [
+            (change, route)
+            for change, route in changes
+            if change == "remove" and not any(route.prefix.overlaps(each.route.prefix) for each in rejected)
+        ]
+        return rejected + _make(channel, old)
+
+
+def _make(channel: socket.socket, changes: Sequence[tuple[Change, Route]]) -> list[Rejected]:
+    rejected = []
+    for start in range(0, len(changes), REQUESTS_IN_FLIGHT):
+        window = changes[start : start + REQUESTS_IN_FLIGHT]
+        channel.send(b"".join(change_request(change, route, n) for n, (change, route) in enumerate(window)))
+        answers = 0
+        while answers < len(window):
+            for message in _receive(channel):
+                answers += 1
+                code, text = error_of(message)
+                if code:
+                    rejected.append(Rejected(window[message.sequence][1], text or os.strerror(code)))
+    return rejected
+
+
+def _dump(kind: int, family: int) -> list[Message]:
+    for _attempt in range(DUMP_ATTEMPTS):
+        with _netlink() as channel:
+            channel.send(dump_request(kind, family, 1))
+            found = list(_dumped(channel))
+        if not any(message.flags & NLM_F_DUMP_INTR for message in found):
+            return [message for message in found if message.type != NLMSG_DONE]
+    raise Failure(
+        f"the kernel's routing table changed during each of {DUMP_ATTEMPTS} attempts to read it",
+        help="run the command again when routing has settled",
+        exit_code=MISSING_PART,
+    )
+
+
+def _dumped(channel: socket.socket) -> Iterator[Message]:
+    while True:
+        for message in _receive(channel):
+            if message.type == NLMSG_ERROR:
+                code, text = error_of(message)
+                if code in EMPTY_ERRORS:
+                    return
+                raise OSError(code, text or os.strerror(code))
+            yield message
+            if message.type == NLMSG_DONE:
+                return
+
+
+def _receive(channel: socket.socket) -> Iterator[Message]:
+    datagram, _, flags, _ = channel.recvmsg(DATAGRAM_BYTES)
+    if flags & socket.MSG_TRUNC:
+        raise OSError(errno.EMSGSIZE, f"an answer of more than {DATAGRAM_BYTES} bytes")
+    return messages(datagram)
+
+
+@contextmanager
+def _netlink() -> Iterator[socket.socket]:
+    try:
+        with socket.socket(
+            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE
+        ) as channel:
+            for option in (NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK):
+                channel.setsockopt(SOL_NETLINK, option, 1)
+            channel.settimeout(TIMEOUT_SECONDS)
+            yield channel
+    except (OSError, ValueError) as error:
+        raise Failure(
+            f"the kernel does not answer over rtnetlink: {error}",
+            help="Linux 4.20 or later is needed; see `journalctl -k`",
+            exit_code=MISSING_PART,
+        ) from error

@@ -1,0 +1,242 @@
+"""Routes in the kernel's bytes: rtnetlink(7) messages written and read, no I/O.
+
+Own code rather than `ip` or pyroute2, for what these lose: `ip -json` (6.1) leaves out which metrics are locked,
+and pyroute2 0.9 does not know RTA_NH_ID, so that a clone would not follow its nexthop object.
+Constants: linux/netlink.h, linux/rtnetlink.h.
+"""
+
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from ipaddress import ip_network
+from typing import Final, Literal
+
+from .route import Hop, Route
+
+Change = Literal["add", "replace", "remove"]
+
+NLMSG_ERROR: Final = 2
+NLMSG_DONE: Final = 3
+RTM_NEWROUTE: Final = 24
+RTM_DELROUTE: Final = 25
+RTM_GETROUTE: Final = 26
+RTM_NEWRULE: Final = 32
+RTM_GETRULE: Final = 34
+NLM_F_REQUEST: Final = 0x1
+NLM_F_ACK: Final = 0x4
+NLM_F_DUMP_INTR: Final = 0x10
+NLM_F_CAPPED: Final = 0x100
+NLM_F_ACK_TLVS: Final = 0x200
+NLM_F_DUMP: Final = 0x300
+NLM_F_REPLACE: Final = 0x100
+NLM_F_EXCL: Final = 0x200
+NLM_F_CREATE: Final = 0x400
+NLMSGERR_ATTR_MSG: Final = 1
+
+RT_TABLE_MAIN: Final = 254
+RT_TABLES_BUILT_IN: Final = {0, 253, 254, 255}  # unspec (no table), default, main, local
+RTM_F_CLONED: Final = 0x200
+RTNH_F_DEAD: Final = 1
+RTNH_F_ONLINK: Final = 4
+RTA_DST: Final = 1
+RTA_OIF: Final = 4
+RTA_GATEWAY: Final = 5
+RTA_PRIORITY: Final = 6
+RTA_PREFSRC: Final = 7
+RTA_METRICS: Final = 8
+RTA_MULTIPATH: Final = 9
+RTA_FLOW: Final = 11
+RTA_TABLE: Final = 15  # and FRA_TABLE in a rule
+RTA_VIA: Final = 18
+RTA_PREF: Final = 20
+RTA_ENCAP_TYPE: Final = 21
+RTA_ENCAP: Final = 22
+RTA_NH_ID: Final = 30
+HOP_ATTRIBUTES: Final = {RTA_GATEWAY, RTA_FLOW, RTA_VIA, RTA_ENCAP_TYPE, RTA_ENCAP}
+
+HEADER: Final = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
+RTMSG: Final = struct.Struct(
+    "=BBBBBBBBI"
+)  # family, dst_len, src_len, tos, table, protocol, scope, type, flags
+RTNEXTHOP: Final = struct.Struct("=HBBi")  # length, flags, hops (weight - 1), interface
+ATTRIBUTE: Final = struct.Struct("=HH")  # length, type
+U32: Final = struct.Struct("=I")
+TYPE_MASK: Final = 0x3FFF  # without NLA_F_NESTED and NLA_F_NET_BYTEORDER
+
+FLAGS: Final[dict[Change, int]] = {
+    # EXCL: a route that someone else put there meanwhile makes ours fail; it is never overwritten.
+    "add": NLM_F_CREATE | NLM_F_EXCL,
+    "replace": NLM_F_CREATE | NLM_F_REPLACE,
+    "remove": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One netlink message; `body` is what follows its header."""
+
+    type: int
+    flags: int
+    sequence: int
+    body: bytes
+
+
+def messages(datagram: bytes) -> Iterator[Message]:
+    """Split a datagram into its messages.
+
+    Raises:
+        ValueError: a length does not fit.
+    """
+    offset = 0
+    while offset < len(datagram):
+        length, kind, flags, sequence, _port = HEADER.unpack_from(datagram, offset)
+        if not HEADER.size <= length <= len(datagram) - offset:
+            raise ValueError(f"a netlink message of {length} bytes at {offset} of {len(datagram)}")
+        yield Message(kind, flags, sequence, datagram[offset + HEADER.size : offset + length])
+        offset += _aligned(length)
+
+
+def dump_request(kind: int, family: int, sequence: int) -> bytes:
+    """Ask for the routes (RTM_GETROUTE) of the main table, or for the rules (RTM_GETRULE), of one family."""
+    table = RT_TABLE_MAIN if kind == RTM_GETROUTE else 0
+    body = RTMSG.pack(family, 0, 0, 0, table, 0, 0, 0, 0)
+    return _message(kind, NLM_F_REQUEST | NLM_F_DUMP, sequence, body)
+
+
+def change_request(change: Change, route: Route, sequence: int) -> bytes:
+    """Ask to add, replace or remove a route of the main table; a removal names key, type and owner."""
+    family = socket.AF_INET if route.prefix.version == 4 else socket.AF_INET6
+    onlink = len(route.hops) == 1 and route.hops[0].onlink
+    attributes = [(RTA_DST, route.prefix.network_address.packed), (RTA_PRIORITY, U32.pack(route.priority))]
+    if change != "remove":
+        attributes += _path(route)
+    body = RTMSG.pack(
+        family,
+        route.prefix.prefixlen,
+        0,
+        0,
+        RT_TABLE_MAIN,
+        route.protocol,
+        route.scope,
+        route.type,
+        RTNH_F_ONLINK if onlink and change != "remove" else 0,
+    )
+    kind = RTM_DELROUTE if change == "remove" else RTM_NEWROUTE
+    return _message(kind, NLM_F_REQUEST | NLM_F_ACK | FLAGS[change], sequence, body + _join(attributes))
+
+
+def route_of(message: Message, family: int) -> Route | None:
+    """The route that a dump's message describes; None for other tables, families and cached routes."""
+    its_family, length, source_length, tos, table, protocol, scope, kind, flags = RTMSG.unpack_from(
+        message.body
+    )
+    attributes = dict(_split(message.body[RTMSG.size :]))
+    if RTA_TABLE in attributes:
+        (table,) = U32.unpack(attributes[RTA_TABLE])
+    if its_family != family or table != RT_TABLE_MAIN or flags & RTM_F_CLONED:
+        return None
+    address = attributes.get(RTA_DST, bytes(4 if family == socket.AF_INET else 16))
+    nexthop_id = U32.unpack(attributes[RTA_NH_ID])[0] if RTA_NH_ID in attributes else None
+    hops = tuple(_hops(attributes, flags)) if nexthop_id is None else ()
+    preference = attributes.get(RTA_PREF, b"\0")[0]
+    return Route(
+        prefix=ip_network((address, length)),
+        priority=U32.unpack(attributes[RTA_PRIORITY])[0] if RTA_PRIORITY in attributes else 0,
+        protocol=protocol,
+        type=kind,
+        scope=scope,
+        hops=hops
+        if len(hops) > 1
+        else tuple(replace(hop, weight=1) for hop in hops),  # a weight among one is none
+        nexthop_id=nexthop_id,
+        source=attributes.get(RTA_PREFSRC),
+        metrics=tuple(sorted(_split(attributes.get(RTA_METRICS, b"")))),
+        preference={1: 1, 3: -1}.get(preference, 0),  # ICMPV6_ROUTER_PREF_HIGH, _LOW
+        narrow=bool(tos or source_length),
+    )
+
+
+def rule_table(message: Message) -> int | None:
+    """The table that a policy rule leads to, None where it is one that every kernel has."""
+    table = RTMSG.unpack_from(message.body)[4]
+    attributes = dict(_split(message.body[RTMSG.size :]))
+    if RTA_TABLE in attributes:
+        (table,) = U32.unpack(attributes[RTA_TABLE])
+    return None if table in RT_TABLES_BUILT_IN else int(table)
+
+
+def error_of(message: Message) -> tuple[int, str]:
+    """The errno of an NLMSG_ERROR, 0 for an acknowledgement, and the kernel's words, if it has any."""
+    (code,) = struct.unpack_from("=i", message.body)
+    text = ""
+    if message.flags & NLM_F_ACK_TLVS:
+        length = HEADER.size
+        if not message.flags & NLM_F_CAPPED:
+            (length,) = U32.unpack_from(message.body, 4)
+        words = dict(_split(message.body[4 + _aligned(length) :])).get(NLMSGERR_ATTR_MSG, b"")
+        text = words.rstrip(b"\0").decode("utf-8", "replace")
+    return -code, text
+
+
+def _hops(attributes: dict[int, bytes], flags: int) -> Iterator[Hop]:
+    if RTA_MULTIPATH not in attributes:
+        if RTA_OIF in attributes and not flags & RTNH_F_DEAD:
+            yield _hop(U32.unpack(attributes[RTA_OIF])[0], attributes, 0, flags)
+        return
+    hops = attributes[RTA_MULTIPATH]
+    while hops:
+        length, hop_flags, extra_weight, interface = RTNEXTHOP.unpack_from(hops)
+        if not hop_flags & RTNH_F_DEAD:
+            yield _hop(interface, dict(_split(hops[RTNEXTHOP.size : length])), extra_weight, hop_flags)
+        hops = hops[_aligned(length) :]
+
+
+def _hop(interface: int, attributes: dict[int, bytes], extra_weight: int, flags: int) -> Hop:
+    kept = sorted((kind, payload) for kind, payload in attributes.items() if kind in HOP_ATTRIBUTES)
+    return Hop(interface, tuple(kept), extra_weight + 1, bool(flags & RTNH_F_ONLINK))
+
+
+def _path(route: Route) -> Iterator[tuple[int, bytes]]:
+    if route.source:
+        yield RTA_PREFSRC, route.source
+    if route.metrics:
+        yield RTA_METRICS, _join(route.metrics)
+    if route.nexthop_id is not None:
+        yield RTA_NH_ID, U32.pack(route.nexthop_id)
+    elif len(route.hops) == 1:
+        yield RTA_OIF, U32.pack(route.hops[0].interface)
+        yield from route.hops[0].attributes
+    else:
+        yield RTA_MULTIPATH, b"".join(_member(hop) for hop in route.hops)
+
+
+def _member(hop: Hop) -> bytes:
+    attributes = _join(hop.attributes)
+    flags = RTNH_F_ONLINK if hop.onlink else 0
+    return RTNEXTHOP.pack(RTNEXTHOP.size + len(attributes), flags, hop.weight - 1, hop.interface) + attributes
+
+
+def _message(kind: int, flags: int, sequence: int, body: bytes) -> bytes:
+    return HEADER.pack(HEADER.size + len(body), kind, flags, sequence, 0) + body
+
+
+def _split(payload: bytes) -> Iterator[tuple[int, bytes]]:
+    offset = 0
+    while offset + ATTRIBUTE.size <= len(payload):
+        length, kind = ATTRIBUTE.unpack_from(payload, offset)
+        if not ATTRIBUTE.size <= length <= len(payload) - offset:
+            raise ValueError(f"a netlink attribute of {length} bytes at {offset} of {len(payload)}")
+        yield kind & TYPE_MASK, payload[offset + ATTRIBUTE.size : offset + length]
+        offset += _aligned(length)
+
+
+def _join(attributes: Iterable[tuple[int, bytes]]) -> bytes:
+    return b"".join(
+        ATTRIBUTE.pack(ATTRIBUTE.size + len(payload), kind) + payload + bytes(-len(payload) % 4)
+        for kind, payload in attributes
+    )
+
+
+def _aligned(length: int) -> int:
+    return (length + 3) & ~3

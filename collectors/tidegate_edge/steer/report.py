@@ -1,0 +1,167 @@
+"""What a run did, would do, or found: documents for `--json`, lines for people. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from .claims import NotApplied, Wanted
+from .default import DefaultChange
+from .kernel import Rejected
+from .prefix import Prefix, order
+from .route import Route
+from .routes import Notice, Plan
+from .text import describe
+
+BACKEND: Final = "route"
+Document: TypeAlias = dict[str, Any]
+
+
+def change_document(
+    generation: str | None,
+    plan: Plan,
+    after: Sequence[Route],
+    rejected: Sequence[Rejected],
+    default: DefaultChange,
+    interfaces: Mapping[int, str],
+) -> Document:
+    """What `apply` and `flush` print.
+
+    Args:
+        generation: steering.json's; None for a flush.
+        plan: what was to be done.
+        after: the agent's routes read back, or, when nothing is to be changed, those planned.
+        rejected: what the kernel refused.
+        default: the default algorithm, before and after.
+        interfaces: names by index.
+    """
+    old, new = _by_prefix(plan.before), _by_prefix(after)
+    return {
+        "generation": generation,
+        "changed": old != new or default.before != default.after,
+        "backend": BACKEND,
+        "added": _texts(new.keys() - old.keys()),
+        "replaced": _texts(prefix for prefix in old.keys() & new.keys() if old[prefix] != new[prefix]),
+        "removed": _texts(old.keys() - new.keys()),
+        "unchanged": sum(old[prefix] == new[prefix] for prefix in old.keys() & new.keys()),
+        "not_applied": _not_applied(plan.not_applied),
+        "failed": [{"prefix": str(each.route.prefix), "reason": each.reason} for each in rejected],
+        "warnings": _warnings(plan.notices),
+        "default_congestion_control": {
+            "wanted": default.wanted,
+            "before": default.before,
+            "after": default.after,
+            "changed": default.before != default.after,
+        },
+        "before": [describe(route, interfaces) for route in plan.before],
+        "after": [describe(route, interfaces) for route in after],
+    }
+
+
+def status_document(
+    generation: str, plan: Plan, wanted: Wanted, default: DefaultChange, interfaces: Mapping[int, str]
+) -> Document:
+    """What `status` prints: each claimed prefix, and whether the kernel holds what is wanted."""
+    wanted_prefixes = {route.prefix for route in plan.after}
+    claimed = set(wanted.settings) | {each.prefix for each in plan.not_applied}
+    drifted_default = default.before != default.after
+    return {
+        "generation": generation,
+        "backend": BACKEND,
+        "matches": not plan.changes and not drifted_default,
+        "claims": [
+            {
+                "prefix": str(prefix),
+                "state": state,
+                "settings": wanted.settings[prefix].stated() if prefix in wanted.settings else {},
+                "routes": [describe(route, interfaces) for route in plan.by_claim.get(prefix, ())],
+            }
+            for prefix, state in _states(sorted(claimed, key=order), plan)
+        ],
+        "surplus": [
+            describe(route, interfaces)
+            for change, route in plan.changes
+            if change == "remove" and route.prefix not in wanted_prefixes
+        ],
+        "not_applied": _not_applied(plan.not_applied),
+        "warnings": _warnings(plan.notices),
+        "default_congestion_control": {
+            "wanted": default.wanted,
+            "found": default.before,
+            "matches": not drifted_default,
+        },
+    }
+
+
+def change_lines(document: Document, *, dry_run: bool) -> list[str]:
+    """The same for people: one line for each kind of change that there is."""
+    default = document["default_congestion_control"]
+    counts = [f"{len(document[kind])} {kind}" for kind in ("added", "replaced", "removed") if document[kind]]
+    counts.append(f"{document['unchanged']} unchanged")
+    lines = [f"{'would change' if dry_run else 'routes'}: {', '.join(counts)}"]
+    if default["changed"]:
+        lines.append(f"default congestion control: {default['before']} -> {default['after']}")
+    return (
+        lines
+        + _remarks(document)
+        + [f"failed: {each['prefix']}: {each['reason']}" for each in document["failed"]]
+    )
+
+
+def status_lines(document: Document) -> list[str]:
+    """The same for people: what does not hold, or that all does."""
+    claims = document["claims"]
+    lines = [
+        f"{each['prefix']}: {each['state']}" for each in claims if each["state"] in {"missing", "drifted"}
+    ]
+    lines += [f"no claim wants: {route}" for route in document["surplus"]]
+    default = document["default_congestion_control"]
+    if not default["matches"]:
+        lines.append(
+            f"default congestion control: {default['found']}, wanted {default['wanted'] or 'the one before'}"
+        )
+    holds = sum(each["state"] == "holds" for each in claims)
+    verdict = "the kernel matches" if document["matches"] else "the kernel does not match"
+    return [
+        f"{verdict} generation {document['generation']}: {holds} prefixes hold",
+        *lines,
+        *_remarks(document),
+    ]
+
+
+def _remarks(document: Document) -> list[str]:
+    lines = [f"not applied: {e['prefix']} {e['attribute']}: {e['reason']}" for e in document["not_applied"]]
+    return lines + [f"warning: {e['prefix'] or 'host'}: {e['reason']}" for e in document["warnings"]]
+
+
+def _states(claimed: Sequence[Prefix], plan: Plan) -> Iterator[tuple[Prefix, str]]:
+    held = set(plan.before)
+    present = {route.prefix for route in plan.before}
+    for prefix in claimed:
+        routes = plan.by_claim.get(prefix, ())
+        if not routes:
+            yield prefix, "not applied"
+        elif held.issuperset(routes):
+            yield prefix, "holds"
+        else:
+            yield prefix, "drifted" if any(route.prefix in present for route in routes) else "missing"
+
+
+def _by_prefix(routes: Sequence[Route]) -> dict[Prefix, list[Route]]:
+    found: dict[Prefix, list[Route]] = {}
+    for route in routes:
+        found.setdefault(route.prefix, []).append(route)
+    return found
+
+
+def _texts(prefixes: Iterable[Prefix]) -> list[str]:
+    return [str(prefix) for prefix in sorted(prefixes, key=order)]
+
+
+def _not_applied(found: Sequence[NotApplied]) -> list[dict[str, str]]:
+    return [
+        {"prefix": str(each.prefix), "attribute": each.attribute, "reason": each.reason}
+        for each in sorted(found, key=lambda each: (order(each.prefix), each.attribute))
+    ]
+
+
+def _warnings(notices: Sequence[Notice]) -> list[dict[str, str | None]]:
+    return [{"prefix": str(each.prefix) if each.prefix else None, "reason": each.reason} for each in notices]

@@ -1,0 +1,172 @@
+"""steering.json: read, checked against its contract, and turned into records."""
+
+import json
+import re
+from dataclasses import dataclass
+from importlib import resources
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any, Final
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from tidegate_edge.errors import BAD_INPUT, Failure
+
+from .prefix import Prefix
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+ERRORS_SHOWN: Final = 5
+VALUE_CHARACTERS: Final = 120
+WAY_OUT: Final = "have Ansible write the file again; the kernel was not touched"
+ALGORITHM: Final = re.compile(r"[a-z][a-z0-9_]{0,14}")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What new TCP connections of one prefix shall have; None leaves a setting to the covering claim or route."""
+
+    prefix: Prefix
+    congestion_control: str | None
+    min_bytes: int
+    ungated_fallback: bool
+    initcwnd: int | None
+    initrwnd: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """One generation of claims for one host; `learn_toward` are the prefixes of the riptide settings."""
+
+    generation: str
+    default_congestion_control: str | None
+    claims: tuple[Claim, ...]
+    learn_toward: tuple[Prefix, ...]
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Every algorithm that the file names, each once, sorted."""
+        named = {claim.congestion_control for claim in self.claims} | {self.default_congestion_control}
+        return tuple(sorted(name for name in named if name))
+
+
+def read_steering(path: Path) -> Steering:
+    """Read and check a steering file.
+
+    Raises:
+        Failure: the file is missing, larger than 16 MiB, no JSON, or breaks the contract `steering.schema.json`,
+            or a prefix has host bits or is claimed twice. Names every place, up to five.
+    """
+    document = _parse(_read(path), path)
+    broken = [_describe(error) for error in _validator().iter_errors(document)]
+    if not broken:
+        broken = _contradictions(document)
+    if broken:
+        shown = [f"{path}: {text}" for text in broken[:ERRORS_SHOWN]]
+        if len(broken) > ERRORS_SHOWN:
+            shown.append(f"{path}: and {len(broken) - ERRORS_SHOWN} more")
+        raise Failure("\n".join(shown), help=WAY_OUT, exit_code=BAD_INPUT)
+    return _records(document)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}", help=WAY_OUT, exit_code=BAD_INPUT) from error
+    if len(text) > MAX_BYTES:
+        raise Failure(f"{path}: larger than {MAX_BYTES} bytes", help=WAY_OUT, exit_code=BAD_INPUT)
+    return text
+
+
+def _parse(text: bytes, path: Path) -> Any:  # noqa: ANN401 — JSON has no static type before its schema is checked
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"the key `{twice}` stands twice in one object")
+        return dict(pairs)
+
+    def no_constant(name: str) -> None:
+        raise ValueError(f"`{name}` is no JSON number")
+
+    try:
+        return json.loads(text.decode("utf-8"), object_pairs_hook=once, parse_constant=no_constant)
+    except json.JSONDecodeError as error:
+        reason = f"line {error.lineno}, column {error.colno}: no JSON: {error.msg}"
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start}: no UTF-8"
+    except RecursionError:
+        reason = "no JSON that an agent reads: nested too deeply"
+    except ValueError as error:
+        reason = str(error)
+    raise Failure(f"{path}: {reason}", help=WAY_OUT, exit_code=BAD_INPUT)
+
+
+def _validator() -> Draft202012Validator:
+    schema = resources.files("tidegate_edge") / "schemas" / "steering.schema.json"
+    return Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+
+
+def _describe(error: ValidationError) -> str:
+    # An alternative's own errors say more than "not valid under any": the algorithm's name rather than "or null".
+    inner = error
+    while inner.context:
+        inner = next((each for each in inner.context if each.validator != "type"), inner.context[0])
+    text = inner.message
+    if len(text) > VALUE_CHARACTERS:
+        text = f"{text[:VALUE_CHARACTERS]}... (`{inner.validator}: {inner.validator_value}`)"
+    return f"{inner.json_path}: {text}"
+
+
+def _contradictions(document: dict[str, Any]) -> list[str]:
+    """What the schema cannot say: host bits, a prefix claimed twice, a name with a line feed at its end."""
+    found = []
+    places = [("$.default_congestion_control", document["default_congestion_control"])]
+    first: dict[Prefix, int] = {}
+    for index, claim in enumerate(document["claims"]):
+        place = f"$.claims[{index}]"
+        places.append((f"{place}.congestion_control", claim.get("congestion_control")))
+        try:
+            prefix = ip_network(claim["prefix"])
+        except ValueError as error:
+            found.append(f"{place}.prefix: {error}")
+            continue
+        if prefix in first:
+            found.append(f"{place}.prefix: {prefix} is claimed already by $.claims[{first[prefix]}]")
+        first.setdefault(prefix, index)
+    for index, text in enumerate((document["riptide"] or {}).get("toward", [])):
+        try:
+            ip_network(text)
+        except ValueError as error:
+            found.append(f"$.riptide.toward[{index}]: {error}")
+    # Python's `$` lets a line feed follow; the kernel's names have none.
+    found += [
+        f"{place}: {name!r} is no algorithm's name"
+        for place, name in places
+        if name and not ALGORITHM.fullmatch(name)
+    ]
+    return found
+
+
+def _records(document: dict[str, Any]) -> Steering:
+    return Steering(
+        generation=document["generation"],
+        default_congestion_control=document["default_congestion_control"],
+        claims=tuple(_claim(claim) for claim in document["claims"]),
+        learn_toward=tuple(ip_network(text) for text in (document["riptide"] or {}).get("toward", [])),
+    )
+
+
+def _claim(claim: dict[str, Any]) -> Claim:
+    def whole(name: str) -> int | None:
+        return int(claim[name]) if name in claim else None  # JSON Schema counts 10.0 as an integer
+
+    return Claim(
+        prefix=ip_network(claim["prefix"]),
+        congestion_control=claim.get("congestion_control"),
+        min_bytes=whole("min_bytes") or 0,
+        ungated_fallback=claim.get("ungated_fallback", False),
+        initcwnd=whole("initcwnd"),
+        initrwnd=whole("initrwnd"),
+    )
