@@ -61,7 +61,7 @@ system:
 # --- what people run ------------------------------------------------------------------------------------
 
 demo: setup  ## a simulated fleet of four POPs, from telemetry to variables
-	@tests/demo.sh $(BUILD)/demo
+	@compiler/demo.sh $(BUILD)/demo
 
 test: setup system  ## every suite; as root also those on real sockets and systemd hosts
 	@pytest

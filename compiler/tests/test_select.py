@@ -2,18 +2,18 @@
 
 import ipaddress
 from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import ceil
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tidegate import windows
 from tidegate.select import measure, observed_prefixes, qualifying
-from tidegate.telemetry.store import open_store
 from tidegate.telemetry.migrate import migrate
+from tidegate.telemetry.store import open_store
 from tidegate_dsl.model import Bound, Clause, Condition, Rank, Select
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
@@ -45,11 +45,19 @@ sample = st.tuples(
     st.sampled_from([0, 100_000, 200_000]),
     st.integers(0, 1),
 )
-bounds = st.none() | st.integers(0, 1_000_000).map(lambda value: Bound(value, CLAUSE))
+# Shares of 8 windows and of 1 to 7 pairs, so that bounds are met exactly as often as passed.
+shares = [1_000_000 * part // whole for whole in (8, 7, 5, 3) for part in range(whole + 1)]
+bounds = st.none() | st.sampled_from(shares).map(lambda value: Bound(value, CLAUSE))
 comparisons = st.sampled_from(["<", "<=", ">", ">="])
 conditions = st.one_of(
     st.builds(Condition, st.just("min_rtt"), comparisons, st.sampled_from([5_000, 20_000]), st.just(CLAUSE)),
-    st.builds(Condition, st.just("retransmit_ratio"), comparisons, st.sampled_from([0, 5_000, 20_000]), st.just(CLAUSE)),
+    st.builds(
+        Condition,
+        st.just("retransmit_ratio"),
+        comparisons,
+        st.sampled_from([0, 5_000, 20_000]),
+        st.just(CLAUSE),
+    ),
     st.builds(Condition, st.just("delivery_rate"), comparisons, st.sampled_from([8, 16]), st.just(CLAUSE)),
 )
 filters = st.one_of(
@@ -78,11 +86,19 @@ selects = st.builds(
     hold=st.none(),
 )
 
+BARE = Select(
+    "slow", CLAUSE, "delivery_rate", 24, 56, "client", (), STEP_S * WINDOWS * 10**6, STEP_S * 10**6,
+    Rank(500_000, CLAUSE), None, None, None, None, (), 0, None,
+)  # fmt: skip
+
 
 # --- the reference --------------------------------------------------------------------------------------
 
 COMPARE = {
-    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
     "==": lambda a, b: a == b,
 }
 
@@ -118,7 +134,10 @@ def reference(select, samples):
         passes = (
             0 <= index < WINDOWS
             and of_sample(select.metric, s) is not None
-            and all((v := of_sample(c.metric, s)) is not None and COMPARE[c.comparison](v, c.value) for c in select.where)
+            and all(
+                (v := of_sample(c.metric, s)) is not None and COMPARE[c.comparison](v, c.value)
+                for c in select.where
+            )
         )
         if passes:
             network = ipaddress.ip_network(s["prefix"])
@@ -147,10 +166,14 @@ def reference(select, samples):
         passes = (
             any(member)
             and (select.min_windows is None or len(seen) >= select.min_windows.value)
-            and (select.min_duty_cycle is None
-                 or Fraction(sum(member), WINDOWS) * 1_000_000 >= select.min_duty_cycle.value)
-            and (select.max_flap_rate is None
-                 or (Fraction(flips, len(pairs)) if pairs else 0) * 1_000_000 <= select.max_flap_rate.value)
+            and (
+                select.min_duty_cycle is None
+                or Fraction(sum(member), WINDOWS) * 1_000_000 >= select.min_duty_cycle.value
+            )
+            and (
+                select.max_flap_rate is None
+                or (Fraction(flips, len(pairs)) if pairs else 0) * 1_000_000 <= select.max_flap_rate.value
+            )
         )
         for c in select.exclude:
             per_window = [observed[pop, i, prefix] for i in seen]
@@ -178,13 +201,37 @@ def load(client, samples):
         mapped = network.version == 4
         address = f"::ffff:{network.network_address}" if mapped else str(network.network_address)
         moment = START + timedelta(seconds=s["at_s"])
-        rows.append([moment, s["pop"], "client", address, network.prefixlen + 96 * mapped, s["rate"], s["min_rtt"],
-                     s["retrans"], s["segments"], s["acked"], s["app_limited"]])
+        rows.append(
+            [
+                moment,
+                s["pop"],
+                "client",
+                address,
+                network.prefixlen + 96 * mapped,
+                s["rate"],
+                s["min_rtt"],
+                s["retrans"],
+                s["segments"],
+                s["acked"],
+                s["app_limited"],
+            ]
+        )
     client.insert(
-        "socket_samples", rows,
-        column_names=["observed_at", "pop", "traffic_class", "remote_address", "remote_prefix_length",
-                      "delivery_rate", "min_rtt_us", "total_retrans", "data_segs_out", "bytes_acked",
-                      "delivery_rate_app_limited"],
+        "socket_samples",
+        rows,
+        column_names=[
+            "observed_at",
+            "pop",
+            "traffic_class",
+            "remote_address",
+            "remote_prefix_length",
+            "delivery_rate",
+            "min_rtt_us",
+            "total_retrans",
+            "data_segs_out",
+            "bytes_acked",
+            "delivery_rate_app_limited",
+        ],
     )
 
 
@@ -199,3 +246,30 @@ def test_sql_selects_what_the_specification_says(client, select, samples):
     again = measure(client, select, MARK, [(m.pop, m.prefix) for m in selected])
     assert again == selected
     assert windows.close(client, select, MARK) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "selected"),
+    [
+        ({"min_duty_cycle": 500_000}, True),
+        ({"min_duty_cycle": 500_001}, False),
+        ({"max_flap_rate": 250_000}, True),
+        ({"max_flap_rate": 249_999}, False),
+        ({"min_windows": 5}, True),
+        ({"min_windows": 6}, False),
+    ],
+)
+def test_bounds_are_inclusive(client, change, selected):
+    """Slow in 4 of 8 windows, observed in 5: a duty cycle of 1/2, one flip in four pairs."""
+    slow, fast = PREFIXES[:2]
+    samples = [
+        dict(zip(COLUMNS, ("ams1", index * STEP_S, prefix, rate, 20_000, 1, 10, 0, 0), strict=True))
+        for index in range(5)
+        for prefix, rate in ((slow, 1 if index < 4 else 3), (fast, 2))
+    ]
+    load(client, samples)
+    bounds = {name: Bound(value, CLAUSE) for name, value in change.items()}
+    select = replace(BARE, **bounds)
+    windows.close(client, select, MARK)
+    assert (("ams1", slow) in {(m.pop, m.prefix) for m in qualifying(client, select, MARK)}) is selected
+    assert observed_prefixes(client, select, MARK) == {"ams1": 2}

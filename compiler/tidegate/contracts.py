@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from .errors import BAD_INPUT, Failure
+from tidegate.errors import BAD_INPUT, Failure
 
 Contract = Literal["plan", "vars", "fleet", "steering"]
 

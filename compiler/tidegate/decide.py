@@ -89,10 +89,11 @@ def decide(
         seen = evidence[select.name]
         staying, leaving = _incumbents(rule, select, seen, before, decided, watermark)
         staying, over = _within(rule, select, staying)
+        incumbent = {key for key, d in before.items() if d.rule == rule.name}
         entrants = [
             m
             for m in seen.qualifying
-            if m.pop in rule.pops and (m.pop, m.prefix) not in decided and (m.pop, m.prefix) not in before
+            if m.pop in rule.pops and (m.pop, m.prefix) not in decided and (m.pop, m.prefix) not in incumbent
         ]
         admitted, waiting = _admit(rule, select, entrants, staying, watermark)
         for decision in [*staying, *admitted]:
@@ -105,7 +106,7 @@ def decide(
     return Outcome(
         tuple(sorted(decided.values(), key=_place)),
         tuple(sorted((r for key, r in released.items() if key not in decided), key=_place)),
-        tuple(sorted((d for d in deferred if (d.pop, d.prefix) not in decided), key=_place)),
+        tuple(sorted((d for d in deferred if (d.pop, d.prefix) not in decided | released), key=_place)),
     )
 
 

@@ -144,6 +144,7 @@ class Policy:
     digest: str  # "sha256:" and the hex SHA-256 of the file's bytes
     edition: str
     fleet: Fleet
+    inventory: str  # the directory of hosts.yml, resolved against the policy file
     selects: tuple[Select, ...]
     applies: tuple[Apply, ...]
     learns: tuple[Learn, ...]

@@ -22,7 +22,7 @@ ENGINE = MergeTree
 PARTITION BY toDate(window_start)
 ORDER BY (view, pop, prefix, prefix_length, window_start);
 
--- Which windows are closed; a row here is written last, so that a window closed halfway is closed again.
+-- Which windows are closed. A row here is written last, so that a window closed halfway is closed again.
 CREATE TABLE IF NOT EXISTS closed_windows
 (
     view FixedString(16),

@@ -1,0 +1,198 @@
+"""decide's limits hold whatever telemetry and the previous generation say."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tidegate.decide import Decision, Evidence, claims, decide, held_out, learn_settings
+from tidegate.select import Measurement
+from tidegate_dsl.model import Apply, Bound, Clause, Fleet, Learn, Policy, Pop, Rank, Select
+
+CLAUSE = Clause(7, "rank bottom 20% of pop")
+HOLD = Clause(9, "hold 2h")
+NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
+POPS = ("ams1", "fra2")
+PREFIXES = tuple(f"198.18.{i}.0/24" for i in range(12))
+ALL_WINDOWS = (1 << 72) - 1
+
+SELECT = Select(
+    "slow",
+    CLAUSE,
+    "delivery_rate",
+    24,
+    56,
+    "client",
+    (),
+    6 * 3600 * 10**6,
+    300 * 10**6,
+    Rank(200_000, CLAUSE),
+    Bound(600_000, Clause(8, "require duty_cycle >= 60%")),
+    None,
+    None,
+    None,
+    (),
+    2 * 3600 * 10**6,
+    HOLD,
+)
+FLEET = Fleet(tuple(Pop(name, ("europe",), (), (f"192.0.2.{64 * i}/26",)) for i, name in enumerate(POPS)), ())
+
+
+def rule(*, per_pop=None, per_run=None, hold_out_ppm=0, pops=POPS):
+    bound = lambda value: None if value is None else Bound(value, Clause(20, f"limit {value}"))  # noqa: E731
+    return Apply(
+        "bbr",
+        CLAUSE,
+        "slow",
+        pops,
+        "bbr",
+        {"ams1": 100_000, "fra2": 0},
+        True,
+        bound(per_pop),
+        bound(per_run),
+        hold_out_ppm,
+        None,
+    )
+
+
+def policy(*rules, learns=()):
+    return Policy("p.tide", "sha256:" + "0" * 64, "2026.1", FLEET, "inventory", (SELECT,), rules, learns, ())
+
+
+def measured(pop, prefix, rate=1_000_000, member=ALL_WINDOWS):
+    return Measurement(pop, prefix, 72, ALL_WINDOWS, member, 0, 71, rate, 0, 0, 0, 0, 0)
+
+
+def prior(pop, prefix, *, hours=1.0, name="bbr"):
+    then = NOW - timedelta(hours=hours)
+    return Decision(pop, prefix, name, "slow", "kept", "treated", "before", then, then, None)
+
+
+keys = st.tuples(st.sampled_from(POPS), st.sampled_from(PREFIXES))
+qualifiers = st.dictionaries(keys, st.integers(1, 100), max_size=20)
+priors = st.dictionaries(keys, st.floats(0, 4), max_size=20)
+rules = st.builds(
+    rule,
+    per_pop=st.none() | st.integers(1, 6),
+    per_run=st.none() | st.integers(1, 8),
+    hold_out_ppm=st.sampled_from([0, 300_000, 1_000_000]),
+)
+
+
+def run(a_rule, qualifying, before, at=NOW):
+    evidence = {"slow": Evidence(tuple(measured(*key, rate) for key, rate in qualifying.items()), ())}
+    return decide(policy(a_rule), evidence, before, at)
+
+
+@given(rules, qualifiers, priors)
+def test_limits_hold_and_nobody_is_lost(a_rule, qualifying, before):
+    earlier = [prior(*key, hours=hours) for key, hours in before.items()]
+    outcome = run(a_rule, qualifying, earlier)
+    for pop in POPS:
+        in_pop = [d for d in outcome.decisions if d.pop == pop]
+        assert a_rule.max_prefixes_per_pop is None or len(in_pop) <= a_rule.max_prefixes_per_pop.value
+        told = {c["prefix"] for c in claims(policy(a_rule), outcome, pop)}
+        assert told == {d.prefix for d in in_pop if d.arm == "treated"}
+        assert all(held_out("bbr", d.prefix, a_rule.hold_out_ppm) == (d.arm == "held_out") for d in in_pop)
+    new = [d for d in outcome.decisions if d.action == "added"]
+    already = sum(d.admitted_at == NOW for d in outcome.decisions if d.action != "added")
+    assert a_rule.max_new_per_run is None or len(new) + already <= max(a_rule.max_new_per_run.value, already)
+    decided = {(d.pop, d.prefix) for d in outcome.decisions}
+    released = {(r.pop, r.prefix) for r in outcome.released}
+    deferred = {(d.pop, d.prefix) for d in outcome.deferred}
+    assert decided | released | deferred == set(qualifying) | set(before)
+    assert not decided & released
+    assert not decided & deferred
+
+
+@given(rules, qualifiers, priors)
+def test_planning_again_at_one_watermark_changes_nothing(a_rule, qualifying, before):
+    first = run(a_rule, qualifying, [prior(*key, hours=hours) for key, hours in before.items()])
+    second = run(a_rule, qualifying, first.decisions)
+    assert not [d for d in second.decisions if d.action == "added"]
+    assert not second.released
+    for pop in POPS:
+        assert claims(policy(a_rule), second, pop) == claims(policy(a_rule), first, pop)
+
+
+@given(rules, qualifiers, priors, st.randoms())
+def test_order_of_input_does_not_matter(a_rule, qualifying, before, random):
+    earlier = [prior(*key, hours=hours) for key, hours in before.items()]
+    shuffled = list(qualifying.items())
+    random.shuffle(shuffled)
+    assert run(a_rule, qualifying, earlier) == run(a_rule, dict(shuffled), earlier[::-1])
+
+
+def test_who_stops_qualifying_is_held_and_then_released_with_the_clause_that_failed():
+    quick = prior("ams1", PREFIXES[0], hours=3)
+    recent = prior("ams1", PREFIXES[1], hours=1)
+    slow_once = measured("ams1", PREFIXES[0], member=1)
+    outcome = decide(
+        policy(rule()),
+        {"slow": Evidence((), (slow_once, replace(slow_once, prefix=PREFIXES[1])))},
+        [quick, recent],
+        NOW,
+    )
+    assert [(r.prefix, r.because) for r in outcome.released] == [
+        (PREFIXES[0], "require duty_cycle >= 60% (line 8)")
+    ]
+    (held,) = outcome.decisions
+    assert (held.prefix, held.action, held.qualified_at) == (PREFIXES[1], "held", recent.qualified_at)
+    assert held.because == "hold 2h (line 9); require duty_cycle >= 60% (line 8)"
+
+
+def test_the_slowest_are_admitted_first():
+    outcome = run(
+        rule(per_run=2), {("fra2", PREFIXES[2]): 5, ("ams1", PREFIXES[1]): 9, ("ams1", PREFIXES[3]): 7}, []
+    )
+    assert [(d.pop, d.prefix) for d in outcome.decisions] == [("ams1", PREFIXES[3]), ("fra2", PREFIXES[2])]
+    assert [(d.pop, d.prefix, d.because) for d in outcome.deferred] == [
+        ("ams1", PREFIXES[1], "limit 2 (line 20)")
+    ]
+
+
+def test_of_two_rules_the_first_in_the_file_wins():
+    first, second = rule(), replace(rule(), name="cubic", congestion_control="cubic")
+    evidence = {"slow": Evidence((measured("ams1", PREFIXES[0]),), ())}
+    outcome = decide(policy(first, second), evidence, [], NOW)
+    assert [d.rule for d in outcome.decisions] == ["bbr"]
+
+
+def test_a_rule_that_leaves_a_pop_or_the_file_releases_its_prefixes():
+    key = ("ams1", PREFIXES[0])
+    outcome = run(rule(pops=("fra2",)), {key: 1}, [prior(*key)])
+    assert [r.because for r in outcome.released] == ["bbr does not apply in ams1 any more"]
+    outcome = run(rule(), {}, [prior(*key, name="gone")])
+    assert [r.because for r in outcome.released] == ["no rule covers it any more"]
+
+
+def test_claims_are_in_address_order_and_carry_the_pops_threshold():
+    key = [("ams1", "198.18.10.0/24"), ("ams1", "198.18.9.0/24"), ("fra2", "198.18.9.0/24")]
+    outcome = run(rule(), dict.fromkeys(key, 1), [])
+    assert claims(policy(rule()), outcome, "ams1") == [
+        {"prefix": prefix, "congestion_control": "bbr", "min_bytes": 100_000, "ungated_fallback": True}
+        for prefix in ("198.18.9.0/24", "198.18.10.0/24")
+    ]
+    assert claims(policy(rule()), outcome, "fra2") == [
+        {"prefix": "198.18.9.0/24", "congestion_control": "bbr"}
+    ]
+
+
+def test_learned_windows_go_toward_the_other_pops():
+    learn = Learn("back_office", CLAUSE, ("ams1",), 500_000, 10**6, 10, 100, 600 * 10**6)
+    settings = learn_settings(policy(learns=(learn,)), "ams1")
+    assert settings is not None
+    assert settings["toward"] == ["192.0.2.64/26"]
+    assert learn_settings(policy(learns=(learn,)), "fra2") is None
+
+
+@given(st.integers(0, 1_000_000))
+def test_hold_out_grows_with_its_share_and_never_swaps(share):
+    prefixes = [f"198.18.{i}.0/24" for i in range(256)]
+    control = {p for p in prefixes if held_out("bbr", p, share)}
+    assert control <= {p for p in prefixes if held_out("bbr", p, min(share + 50_000, 1_000_000))}
+
+
+def test_hold_out_is_as_large_as_asked():
+    draws = sum(held_out("bbr", f"2001:db8:{i:x}::/56", 100_000) for i in range(10_000))
+    assert 880 <= draws <= 1120  # 1,000 expected; four standard deviations of a binomial are 120

@@ -1,0 +1,35 @@
+"""`make bench`: every figure is a ratio against a floor or a peer, or a duration of a stated size, in one run.
+
+Writes {"name": {"value", "unit", "against"}} and prints it; a benchmark that cannot run here says why.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path[:0] = [
+    str(Path(__file__).parent.parent / "collectors" / "bench"),
+    str(Path(__file__).parent.parent / "compiler" / "bench"),
+]
+
+import collector_cost  # noqa: E402 - the benches stand in their rooms
+import select_grid  # noqa: E402
+
+Figures = dict[str, dict[str, object]]
+BENCHMARKS: tuple[Callable[[], Figures], ...] = (collector_cost.measure, select_grid.measure)
+
+
+def main(out: Path) -> None:
+    figures: Figures = {}
+    for benchmark in BENCHMARKS:
+        print(f"running {benchmark.__module__}", file=sys.stderr, flush=True)
+        figures |= benchmark()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n")
+    for name, figure in sorted(figures.items()):
+        print(f"{name:36} {figure['value']:>10} {figure['unit']:<18} against {figure['against']}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
