@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import IO
@@ -37,7 +37,7 @@ class Client:
 
     Args:
         namespace: its name.
-        url: `http://HOST:PORT/PATH`.
+        url: `http://HOST[:PORT]/PATH`.
         count: transfers, one after the other; 0 goes on until stopped.
         pause_s: seconds between the end of one and the start of the next.
     """
@@ -67,13 +67,46 @@ def get(url: str) -> Transfer:
     """
     parts = urlsplit(url)
     started_at, start = time.time(), time.monotonic()
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_STALLED_S)
-    connection.request("GET", parts.path, headers={"Connection": "close"})
-    with connection.getresponse() as response:
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=_STALLED_S)
+    # Closed from here, as browsers do: a server that closes is in FIN_WAIT1 while it still sends.
+    with closing(connection):
+        connection.request("GET", parts.path)
+        response = connection.getresponse()
         body = response.read()
-        if response.status != http.client.OK:
-            raise http.client.HTTPException(f"{url}: {response.status} {response.reason}")
-    return Transfer(started_at, time.monotonic() - start, len(body))
+        seconds = time.monotonic() - start
+    if response.status != http.client.OK:
+        raise http.client.HTTPException(f"{url}: {response.status} {response.reason}")
+    return Transfer(started_at, seconds, len(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Clients at work."""
+
+    _started: Sequence[tuple[Client, subprocess.Popen[bytes], IO[bytes]]]
+
+    def completed(self) -> list[list[Transfer]]:
+        """The transfers that each client completed so far, in the order of the clients.
+
+        Raises:
+            subprocess.CalledProcessError: a client failed; its reason is on standard error.
+        """
+        for client, process, _ in self._started:
+            if process.poll():
+                raise subprocess.CalledProcessError(process.returncode, f"transfers of {client.url}")
+        return [_read(output) for _, _, output in self._started]
+
+    def wait(self) -> None:
+        """Until each client has made its `count` transfers, or failed."""
+        for _, process, _ in self._started:
+            process.wait()
+
+
+@contextmanager
+def fetching(clients: Sequence[Client]) -> Iterator[Running]:
+    """Run the clients at the same time, at most as long as the block runs."""
+    with ExitStack() as stack:
+        yield Running([(client, *_start(stack, client)) for client in clients])
 
 
 def fetch(clients: Sequence[Client]) -> list[list[Transfer]]:
@@ -85,32 +118,9 @@ def fetch(clients: Sequence[Client]) -> list[list[Transfer]]:
     Raises:
         subprocess.CalledProcessError: a client failed; its reason is on standard error.
     """
-    with ExitStack() as stack:
-        running = [(client, *_start(stack, client)) for client in clients]
-        for client, process, _ in running:
-            if process.wait() != 0:
-                raise subprocess.CalledProcessError(process.returncode, f"transfers of {client.url}")
-        return [_read(output) for _, _, output in running]
-
-
-@contextmanager
-def fetching(clients: Sequence[Client]) -> Iterator[list[list[Transfer]]]:
-    """Run clients without a `count` while the block runs.
-
-    Yields:
-        A list that is filled when the block is left: the transfers that each client completed.
-
-    Raises:
-        RuntimeError: a client ended before the block did; its reason is on standard error.
-    """
-    completed: list[list[Transfer]] = []
-    with ExitStack() as stack:
-        running = [(client, *_start(stack, client)) for client in clients]
-        yield completed
-        for client, process, output in running:
-            if process.poll() is not None:
-                raise RuntimeError(f"the client of {client.url} in {client.namespace} gave up")
-            completed.append(_read(output))
+    with fetching(clients) as running:
+        running.wait()
+        return running.completed()
 
 
 def summary(transfers: Iterable[Transfer]) -> Summary:
@@ -136,9 +146,12 @@ def _start(stack: ExitStack, client: Client) -> tuple[subprocess.Popen[bytes], I
 
 
 def _read(output: IO[bytes]) -> list[Transfer]:
-    """The transfers in whole lines; a client that was stopped may have left half of one."""
-    output.seek(0)
-    return [Transfer(**json.loads(line)) for line in output if line.endswith(b"\n")]
+    """The transfers in whole lines; the last may be half written."""
+    # Not read(): the client writes at the file's position, which is one for both processes.
+    written = os.pread(output.fileno(), os.fstat(output.fileno()).st_size, 0)
+    return [
+        Transfer(**json.loads(line)) for line in written.splitlines(keepends=True) if line.endswith(b"\n")
+    ]
 
 
 def main(url: str, transfers: str, pause_s: str) -> None:
