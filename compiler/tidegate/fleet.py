@@ -4,8 +4,9 @@ import ipaddress
 from collections.abc import Iterable
 from typing import Any
 
-from tidegate.errors import BAD_INPUT, Failure
 from tidegate_dsl.model import Fleet
+
+from tidegate.errors import BAD_INPUT, Failure
 
 
 def fleet_document(fleet: Fleet) -> dict[str, Any]:
