@@ -38,7 +38,7 @@ attributes:
     description: The agent plans and reports, and changes nothing.
   diff_mode:
     support: full
-    description: The agent's routes before and after.
+    description: The agent's routes and the default algorithm, before and after.
 author:
   - The Tidegate authors (@tidegate)
 """
@@ -85,10 +85,10 @@ not_applied:
       attribute: congestion_control
       reason: routes cannot gate by size
 failed_claims:
-  description: Claims that the kernel refused.
+  description: Prefixes whose route the kernel refused, each with the reason.
   type: list
   elements: dict
-  returned: failure
+  returned: when the kernel refused some
 """
 
 import json
@@ -103,18 +103,27 @@ KERNEL_REFUSED_SOME = 1
 
 def command(agent: list[str], steering_file: str, state_directory: str, dry_run: bool) -> list[str]:
     """The agent's argument list for one run."""
-    arguments = [*agent, "apply", "--steering", steering_file, "--state-directory", state_directory, "--json"]
+    arguments = [*agent, "apply", "--steering", steering_file, "--state-dir", state_directory, "--json"]
     return [*arguments, "--dry-run"] if dry_run else arguments
 
 
-def as_text(lines: list[str]) -> str:
-    """Lines as Ansible's diff wants them."""
-    return "".join(f"{line}\n" for line in lines)
+def diff(report: dict[str, Any]) -> dict[str, str]:
+    """What the kernel held before and holds after, as Ansible shows it."""
+    default = report["default_congestion_control"]
+    shown = {}
+    for moment in ("before", "after"):
+        lines = [f"default congestion control {default[moment]}", *report[moment]]
+        shown[moment] = "".join(f"{line}\n" for line in lines)
+        shown[f"{moment}_header"] = "kernel, as tidegate-agent set it"
+    return shown
 
 
-def complaint(row: dict[str, Any]) -> str:
-    """One claim that was not applied or failed, in a line."""
-    return f"{row['prefix']}: {row['attribute']} not applied: {row['reason']}"
+def remarks(report: dict[str, Any]) -> list[str]:
+    """What the operator should know although nothing failed."""
+    kept_back = [
+        f"{row['prefix']}: {row['attribute']} not applied: {row['reason']}" for row in report["not_applied"]
+    ]
+    return kept_back + [f"{row['prefix'] or 'host'}: {row['reason']}" for row in report["warnings"]]
 
 
 def main() -> None:
@@ -145,21 +154,15 @@ def main() -> None:
     except ValueError:
         module.fail_json(msg="the agent printed no report", stdout=output, stderr=errors)
 
-    for row in report["not_applied"]:
-        module.warn(complaint(row))
-    result = {
-        "changed": report["changed"],
-        "diff": {
-            "before_header": "routes of tidegate-agent",
-            "after_header": "routes of tidegate-agent",
-            "before": as_text(report["before"]),
-            "after": as_text(report["after"]),
-        },
-        **{key: report[key] for key in ("generation", "added", "replaced", "removed", "not_applied")},
-    }
+    for remark in remarks(report):
+        module.warn(remark)
+    returned = ("generation", "added", "replaced", "removed", "not_applied")
+    result = {"changed": report["changed"], "diff": diff(report), **{key: report[key] for key in returned}}
     if code == KERNEL_REFUSED_SOME:
-        refused = report["failed"]
-        module.fail_json(msg="; ".join(complaint(row) for row in refused), failed_claims=refused, **result)
+        refused = [f"{row['prefix']}: {row['reason']}" for row in report["failed"]]
+        module.fail_json(
+            msg=f"the kernel refused {'; '.join(refused)}", failed_claims=report["failed"], **result
+        )
     module.exit_json(**result)
 
 
