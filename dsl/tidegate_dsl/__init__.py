@@ -1,0 +1,95 @@
+"""The language of Tidegate's policies: text in, a checked `model.Policy` or diagnostics out.
+
+Start with `check_file`; `render` and `summary` say what it found, `read_fleet` and `read_limits` read what a policy
+is checked against, `judge` is the mathematics of `require`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .check import check
+from .diagnostics import Diagnostic, Findings, summary
+from .diagnostics import render as _render
+from .errors import InputError, unreadable
+from .inventory import read_fleet
+from .limits import Limits, read_limits
+from .membership import judge
+from .model import Policy
+from .parse import parse
+from .source import Source
+
+__all__ = [
+    "CheckResult",
+    "Diagnostic",
+    "InputError",
+    "Limits",
+    "check_file",
+    "check_text",
+    "judge",
+    "read_fleet",
+    "read_limits",
+    "render",
+    "summary",
+]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What checking one file gave; `policy` is None exactly when a diagnostic is an error."""
+
+    source: Source
+    policy: Policy | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def render(result: CheckResult, *, color: bool = False) -> str:
+    """The diagnostics as text, each with its source line; empty when there are none."""
+    return _render(result.source, result.diagnostics, color=color)
+
+
+def check_text(
+    text: str, path: str, *, limits: Limits, inventory: Path | None = None, directory: Path | None = None
+) -> CheckResult:
+    """Check a policy's text; whatever the text, its mistakes come as diagnostics, in the order of the file.
+
+    Args:
+        text: the policy.
+        path: what messages call it.
+        limits: what a policy may not pass, from `read_limits`.
+        inventory: directory or file to read instead of the inventory that the policy names.
+        directory: what the policy's inventory is relative to; the directory of `path` if not given.
+
+    Raises:
+        InputError: `inventory` can not be read.
+    """
+    source, findings = Source(path, text), Findings(path)
+    tree = parse(source, findings)
+    beside = Path(path).parent if directory is None else directory
+    policy = check(tree, source, directory=beside, inventory=inventory, limits=limits, findings=findings)
+    in_order = sorted(findings.items, key=lambda found: (found.span.start, found.code))
+    return CheckResult(source, policy, tuple(in_order))
+
+
+def check_file(path: Path, *, limits: Path, inventory: Path | None = None) -> CheckResult:
+    """Check a policy file.
+
+    Args:
+        path: the policy; messages name it as given here.
+        limits: the limits file; messages name it as given here.
+        inventory: directory or file to read instead of the inventory that the policy names.
+
+    Raises:
+        InputError: the policy is no readable UTF-8 text, or the limits or `inventory` can not be read.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}:{line}: the file is not UTF-8 text: byte 0x{data[error.start]:02x}"
+        ) from error
+    return check_text(text, str(path), limits=read_limits(limits), inventory=inventory)

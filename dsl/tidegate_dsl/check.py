@@ -1,0 +1,155 @@
+"""A syntax tree to a checked policy."""
+
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, TypeVar
+
+from . import syntax
+from .check_apply import check_apply
+from .check_learn import check_learn, check_one_learn_per_pop
+from .check_select import check_select
+from .check_test import check_test
+from .diagnostics import Findings
+from .errors import InputError
+from .inventory import inventory_directory, read_fleet
+from .limits import Limits
+from .model import Fleet, Policy, Select
+from .scope import Scope
+from .source import Source, Span
+from .structure import check_structure, find
+from .suggest import advice
+from .vocabulary import BLOCKS, EDITIONS, TOP_LEVEL
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_START: Final = Span(0, 0, 1, 1, 1)
+
+T = TypeVar("T")
+
+
+def check(
+    file: syntax.File,
+    source: Source,
+    *,
+    directory: Path,
+    inventory: Path | None,
+    limits: Limits,
+    findings: Findings,
+) -> Policy | None:
+    """The policy; None where an error is reported, by this step or one before it.
+
+    Args:
+        file: the syntax tree.
+        source: its text.
+        directory: what the inventory's path is relative to.
+        inventory: read instead of the one that the file names.
+        limits: what a policy may not pass.
+        findings: where mistakes go.
+
+    Raises:
+        InputError: `inventory` is given and can not be read.
+    """
+    edition = _edition(file, inventory_needed=inventory is None, findings=findings)
+    found = _inventory(file, directory, inventory, findings)
+    fleet = found[1] if found else None
+    blocks = {kind: [block for block in file.blocks if block.kind == kind] for kind in BLOCKS}
+    for block in file.blocks:
+        shown = f'test "{block.name.text}"' if block.kind == "test" else f"{block.kind} {block.name.text}"
+        check_structure(shown, block.span, block.body, BLOCKS[block.kind], findings)
+    for of_a_kind in blocks.values():
+        _check_names(of_a_kind, findings)
+
+    selects: dict[str, Select | None] = dict.fromkeys(file.skipped)
+    scope = Scope(source, fleet, limits, selects, findings)
+    for block in blocks["select"]:
+        selects.setdefault(block.name.text, check_select(block, scope))
+    applies = _each(blocks["apply"], lambda block: check_apply(block, scope))
+    learns = _each(blocks["learn"], lambda block: check_learn(block, scope))
+    check_one_learn_per_pop(learns, scope)
+    tests = _each(blocks["test"], lambda block: check_test(block, scope))
+    if edition is None or found is None or any(item.severity == "error" for item in findings.items):
+        return None
+    return Policy(
+        path=source.path,
+        digest=f"sha256:{sha256(source.data).hexdigest()}",
+        edition=edition,
+        fleet=found[1],
+        inventory=str(found[0]),
+        selects=tuple(select for select in selects.values() if select is not None),
+        applies=tuple(apply for _, apply in applies),
+        learns=tuple(learn for _, learn in learns),
+        tests=tuple(test for _, test in tests),
+    )
+
+
+def _each(
+    blocks: list[syntax.Block], step: Callable[[syntax.Block], T | None]
+) -> list[tuple[syntax.Block, T]]:
+    """The blocks that pass a step, with what it made of them."""
+    return [(block, made) for block in blocks if (made := step(block)) is not None]
+
+
+def _edition(file: syntax.File, *, inventory_needed: bool, findings: Findings) -> str | None:
+    """The edition; None where it is reported."""
+    rules = {
+        keyword: rule for keyword, rule in TOP_LEVEL.items() if inventory_needed or keyword != "inventory"
+    }
+    spans = [clause.span for clause in file.head.clauses] + [block.span for block in file.blocks]
+    start = min(spans, default=_START)
+    present = tuple(clause for clause in file.head.clauses if clause.key in rules)
+    check_structure("the file", start, syntax.Body(present, file.head.broken), rules, findings)
+    edition = find(file.head.clauses, syntax.Edition)
+    if edition is None:
+        return None
+    name = edition.edition
+    if name.text not in EDITIONS:
+        way_out = advice(name.text, EDITIONS, what="this version knows")
+        findings.error("N101", f"there is no edition `{name.text}`", name.span, help=way_out)
+    return name.text
+
+
+def _inventory(
+    file: syntax.File, directory: Path, inventory: Path | None, findings: Findings
+) -> tuple[Path, Fleet] | None:
+    """The inventory's directory, and the fleet in it; None where it is not named or reported."""
+    if inventory is not None:
+        return inventory_directory(inventory), read_fleet(inventory)
+    named = find(file.head.clauses, syntax.Inventory)
+    if named is None:
+        return None
+    path = directory / named.path.text
+    try:
+        return inventory_directory(path), read_fleet(path)
+    except InputError as error:
+        findings.error(
+            "N108",
+            "the inventory can not be read",
+            named.path.span,
+            notes=(error.message,),
+            help=error.help or "the path is relative to the policy file",
+        )
+        return None
+
+
+def _check_names(blocks: list[syntax.Block], findings: Findings) -> None:
+    """Names of one kind of block are of the right form and taken once."""
+    lines: dict[str, int] = {}
+    for block in blocks:
+        name = block.name
+        if block.kind != "test" and not _NAME.fullmatch(name.text):
+            findings.error(
+                "N109",
+                f"`{name.text}` is no name",
+                name.span,
+                help="a name is a lower-case letter, then up to 62 letters, digits and `_`",
+            )
+        if name.text in lines:
+            findings.error(
+                "N107",
+                f"there is a {block.kind} `{name.text}` already",
+                name.span,
+                notes=(f"first on line {lines[name.text]}",),
+                help="choose another name",
+            )
+        lines.setdefault(name.text, name.span.line)

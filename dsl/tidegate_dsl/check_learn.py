@@ -1,0 +1,120 @@
+"""A `learn` block: how far learned initial windows may grow."""
+
+from collections.abc import Iterable
+
+from . import syntax
+from .membership import PPM
+from .model import Learn
+from .quantities import reduce, reduce_within
+from .scope import Scope
+from .structure import find
+from .vocabulary import EVERY_RANGE, EXPIRE_RANGE, SMOOTH_RANGE
+
+
+def check_learn(block: syntax.Block, scope: Scope) -> Learn | None:
+    """The rule; None where a part of it is missing or reported."""
+    clauses = block.body.clauses
+    where, smooth, set_, expire = (
+        find(clauses, syntax.In),
+        find(clauses, syntax.Smooth),
+        find(clauses, syntax.SetInitcwnd),
+        find(clauses, syntax.Expire),
+    )
+    pops = scope.pops(where) if where else None
+    weight = _weight(smooth.weight, scope) if smooth else None
+    every = (
+        reduce_within(smooth.every, "duration", EVERY_RANGE, "interval", scope.findings) if smooth else None
+    )
+    bounds = _bounds(set_, scope) if set_ else None
+    lifetime = (
+        reduce_within(expire.duration, "duration", EXPIRE_RANGE, "expire", scope.findings) if expire else None
+    )
+    if expire and smooth and lifetime is not None and every is not None and lifetime < every:
+        scope.findings.error(
+            "C114",
+            f"what is learned expires after {expire.duration.text}, before the next observation",
+            expire.duration.span,
+            notes=(f"observed every {smooth.every.text} (line {smooth.span.line})",),
+            help=f"use at least `{smooth.every.text}`",
+        )
+        return None
+    if pops is None or weight is None or every is None or bounds is None or lifetime is None:
+        return None
+    return Learn(block.name.text, scope.clause(block.span), pops, weight, every, *bounds, lifetime)
+
+
+def check_one_learn_per_pop(learns: Iterable[tuple[syntax.Block, Learn]], scope: Scope) -> None:
+    """Report a POP in which two rules learn: a host has one set of learned windows."""
+    owners: dict[str, str] = {}
+    for block, learn in learns:
+        taken = [pop for pop in learn.pops if pop in owners]
+        where = find(block.body.clauses, syntax.In)
+        if taken and where:
+            scope.findings.error(
+                "C112",
+                f"`{owners[taken[0]]}` learns in `{taken[0]}` already",
+                where.span,
+                help=f"write `except {taken[0]}`, or put both into one rule",
+            )
+        for pop in learn.pops:
+            owners.setdefault(pop, learn.name)
+
+
+def _weight(weight: syntax.Quantity, scope: Scope) -> int | None:
+    """The weight of the newest observation in parts per million."""
+    if weight.unit is not None:
+        scope.findings.error(
+            "T102",
+            f"expected a plain number, found `{weight.text}`",
+            weight.span,
+            help="write a number above 0 and up to 1, such as `0.5`",
+        )
+        return None
+    ppm = weight.times(PPM)
+    if ppm is None:
+        scope.findings.error("T106", f"`{weight.text}` is finer than 1 ppm (0.000001)", weight.span)
+    elif not SMOOTH_RANGE.low <= ppm <= SMOOTH_RANGE.high:
+        scope.findings.error(
+            "T105",
+            f"a weight of `{weight.text}` is out of range",
+            weight.span,
+            help="write a number above 0 and up to 1",
+        )
+        return None
+    return ppm
+
+
+def _bounds(clause: syntax.SetInitcwnd, scope: Scope) -> tuple[int, int] | None:
+    """Lowest and highest initial window, in segments; the first number may leave its unit to the second."""
+    low = (
+        clause.low.mantissa
+        if clause.low.unit is None and not clause.low.scale
+        else reduce(clause.low, "segments", scope.findings)
+    )
+    high = reduce(clause.high, "segments", scope.findings)
+    if low is None or high is None:
+        return None
+    most = scope.limits.initcwnd_max_segments
+    if high > most.value:
+        scope.findings.error(
+            "T104",
+            f"initcwnd cap of {clause.high.text} is above the limit of {most.value}",
+            clause.high.span,
+            notes=(f"limit set in {most.origin}",),
+            help=f"use `{most.value} segments`, or raise the limit in a reviewed change",
+        )
+        return None
+    if low > high:
+        scope.findings.error(
+            "C104",
+            f"the lower bound {low} is above the upper bound {high}",
+            clause.low.span.to(clause.high.span),
+            help=f"write `between {high} and {low} segments`",
+        )
+        return None
+    if low < 1:
+        scope.findings.error(
+            "T105", "an initcwnd of 0 segments sends nothing", clause.low.span, help="use at least 1"
+        )
+        return None
+    return low, high

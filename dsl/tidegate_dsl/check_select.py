@@ -1,0 +1,202 @@
+"""A `select` block: its values in base units, its windows, its conditions."""
+
+from typing import Final
+
+from . import syntax
+from .conditions import check_condition, check_metric, check_together
+from .model import Bound, Clause, Condition, Rank, Select, TrafficClass
+from .quantities import count_within, reduce_within, spell
+from .scope import Scope
+from .structure import find
+from .vocabulary import (
+    DIMENSION_RANGES,
+    HOLD_RANGE,
+    MAX_WINDOWS,
+    RANK_RANGE,
+    SAMPLES_RANGE,
+    STEP_RANGE,
+    WINDOWS_RANGE,
+    Range,
+)
+
+_SECOND_US: Final = 1_000_000
+_BITS: Final = {"IPv4": 32, "IPv6": 128}
+
+
+def check_select(block: syntax.Block, scope: Scope) -> Select | None:
+    """The select; None where a part of it is missing or reported."""
+    clauses = block.body.clauses
+    measure = _measure(find(clauses, syntax.Measure), scope)
+    origin = _from(find(clauses, syntax.From), scope)
+    time = _over(find(clauses, syntax.Over), scope)
+    rank = _rank(find(clauses, syntax.RankBottom), scope)
+    bounds = _requirements(clauses, time, scope)
+    exclude = [
+        check_condition(clause.test, "exclude", scope.clause(clause.span), scope.findings)
+        for clause in clauses
+        if isinstance(clause, syntax.Exclude)
+    ]
+    hold_us, hold = _hold(find(clauses, syntax.Hold), scope)
+    if (
+        measure is None
+        or origin is None
+        or time is None
+        or rank is None
+        or hold_us is None
+        or None in exclude
+    ):
+        return None
+    metric, ipv4, ipv6 = measure
+    traffic, where = origin
+    return Select(
+        name=block.name.text,
+        clause=scope.clause(block.span),
+        metric=metric,
+        prefix_length_ipv4=ipv4,
+        prefix_length_ipv6=ipv6,
+        traffic=traffic,
+        where=where,
+        over_us=time[0],
+        step_us=time[1],
+        rank=rank,
+        min_duty_cycle=bounds.get("duty_cycle"),
+        max_flap_rate=bounds.get("flap_rate"),
+        min_windows=bounds.get("windows"),
+        min_samples=bounds.get("samples"),
+        exclude=tuple(condition for condition in exclude if condition is not None),
+        hold_us=hold_us,
+        hold=hold,
+    )
+
+
+def _measure(clause: syntax.Measure | None, scope: Scope) -> tuple[str, int, int] | None:
+    """Metric and prefix lengths."""
+    if clause is None:
+        return None
+    metric = check_metric(clause.metric, "measure", scope.findings)
+    ipv4 = _length(clause.ipv4, "IPv4", scope)
+    ipv6 = _length(clause.ipv6, "IPv6", scope)
+    return (metric.name, ipv4, ipv6) if metric and ipv4 and ipv6 else None
+
+
+def _length(length: syntax.Quantity, family: str, scope: Scope) -> int | None:
+    limits = scope.limits
+    widest = limits.prefix_length_min_ipv4 if family == "IPv4" else limits.prefix_length_min_ipv6
+    if length.mantissa > _BITS[family]:
+        scope.findings.error(
+            "T105",
+            f"{family} has no prefix of length `{length.text}`",
+            length.span,
+            help=f"at most /{_BITS[family]}",
+        )
+        return None
+    if length.mantissa < widest.value:
+        scope.findings.error(
+            "T104",
+            f"{family} prefixes of `{length.text}` are wider than the limit of /{widest.value}",
+            length.span,
+            notes=(f"limit set in {widest.origin}",),
+            help=f"use `/{widest.value}` or longer, or lower the limit in a reviewed change",
+        )
+        return None
+    return length.mantissa
+
+
+def _from(clause: syntax.From | None, scope: Scope) -> tuple[TrafficClass, tuple[Condition, ...]] | None:
+    """Traffic class and conditions on samples."""
+    if clause is None:
+        return None
+    at = scope.clause(clause.span)
+    conditions = [check_condition(test, "where", at, scope.findings) for test in clause.tests]
+    where = tuple(condition for condition in conditions if condition is not None)
+    if len(where) < len(conditions) or not check_together(clause.tests, where, scope.findings):
+        return None
+    traffic: dict[str, TrafficClass] = {
+        "client": "client",
+        "pop_to_pop": "pop_to_pop",
+        "intra_pop": "intra_pop",
+        "origin": "origin",
+    }
+    return traffic[clause.traffic.text], where
+
+
+def _over(clause: syntax.Over | None, scope: Scope) -> tuple[int, int] | None:
+    """Lookback and step, in microseconds."""
+    if clause is None:
+        return None
+    over = reduce_within(
+        clause.over, "duration", Range(1, MAX_WINDOWS * STEP_RANGE.high), "lookback", scope.findings
+    )
+    step = reduce_within(clause.step, "duration", STEP_RANGE, "step", scope.findings)
+    if over is None or step is None:
+        return None
+    if step % _SECOND_US:
+        scope.findings.error(
+            "T105",
+            f"a step of `{clause.step.text}` is not a whole number of seconds",
+            clause.step.span,
+            help="windows start on whole seconds of UTC; write whole seconds",
+        )
+        return None
+    if over % step:
+        shorter = over - over % step
+        nearest = shorter or step
+        scope.findings.error(
+            "C101",
+            f"a step of {clause.step.text} does not divide the lookback of {clause.over.text}",
+            clause.step.span,
+            help=f"look back over {spell(nearest, 'duration')}, or choose another step",
+        )
+        return None
+    if over // step > MAX_WINDOWS:
+        scope.findings.error(
+            "C102",
+            f"{clause.over.text} in steps of {clause.step.text} are {over // step} windows, more than {MAX_WINDOWS}",
+            clause.over.span.to(clause.step.span),
+            help=f"look back over at most {spell(step * MAX_WINDOWS, 'duration')}, or take longer steps",
+        )
+        return None
+    return over, step
+
+
+def _rank(clause: syntax.RankBottom | None, scope: Scope) -> Rank | None:
+    if clause is None:
+        return None
+    share = reduce_within(clause.share, "ratio", RANK_RANGE, "rank", scope.findings)
+    return None if share is None else Rank(share, scope.clause(clause.span))
+
+
+def _requirements(
+    clauses: tuple[syntax.Clause, ...], time: tuple[int, int] | None, scope: Scope
+) -> dict[str, Bound]:
+    """Bounds by subject; a reported one is left out."""
+    bounds: dict[str, Bound] = {}
+    for clause in clauses:
+        if not isinstance(clause, syntax.Require):
+            continue
+        subject, quantity = clause.subject.text, clause.value
+        if subject in ("duty_cycle", "flap_rate"):
+            value = reduce_within(quantity, "ratio", DIMENSION_RANGES["ratio"], subject, scope.findings)
+        else:
+            value = count_within(
+                quantity, SAMPLES_RANGE if subject == "samples" else WINDOWS_RANGE, subject, scope.findings
+            )
+        if value is not None and subject == "windows" and time is not None and value > time[0] // time[1]:
+            scope.findings.error(
+                "C103",
+                f"{value} windows are required, the lookback holds {time[0] // time[1]}",
+                quantity.span,
+                help=f"require at most {time[0] // time[1]} windows, or look back over a longer time",
+            )
+        elif value is not None:
+            bounds.setdefault(subject, Bound(value, scope.clause(clause.span)))
+    return bounds
+
+
+def _hold(clause: syntax.Hold | None, scope: Scope) -> tuple[int | None, Clause | None]:
+    """Hold time in microseconds, 0 without the clause and None where it is reported."""
+    if clause is None:
+        return 0, None
+    return reduce_within(clause.duration, "duration", HOLD_RANGE, "hold", scope.findings), scope.clause(
+        clause.span
+    )

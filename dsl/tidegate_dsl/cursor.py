@@ -1,0 +1,197 @@
+"""Taking tokens one by one, and saying what was expected where something else stands."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from .diagnostics import Findings
+from .lexer import NUMBER, Kind, Token
+from .source import Span
+from .suggest import advice, listed
+from .syntax import Name, Quantity, Test
+from .vocabulary import COMPARISONS, METRICS
+
+
+class GiveUp(Exception):
+    """The mistake is reported; leave this clause and go on behind it."""
+
+
+class Cursor:
+    """A place in the tokens.
+
+    `forms` is how the current clause is written; a mistake's help shows it.
+    """
+
+    def __init__(self, tokens: Sequence[Token], findings: Findings) -> None:
+        self._tokens = tokens
+        self._index = 0
+        self._findings: Final = findings
+        self.forms: tuple[str, ...] = ()
+
+    @property
+    def token(self) -> Token:
+        """The token that is next."""
+        return self._tokens[self._index]
+
+    @property
+    def last(self) -> Span:
+        """The span of the token that was taken last."""
+        return self._tokens[max(0, self._index - 1)].span
+
+    def take(self) -> Token:
+        """Take the next token, whatever it is; END is never passed."""
+        token = self._tokens[self._index]
+        if token.kind is not Kind.END:
+            self._index += 1
+        return token
+
+    def is_punctuation(self, text: str) -> bool:
+        """Whether the next token is this punctuation."""
+        return self.token.kind is Kind.PUNCTUATION and self.token.text == text
+
+    def is_word(self, *texts: str) -> bool:
+        """Whether the next token is one of these words."""
+        return self.token.kind is Kind.WORD and self.token.text in texts
+
+    def is_other_word(self, texts: Collection[str]) -> bool:
+        """Whether the next token is a word, and none of these."""
+        return self.token.kind is Kind.WORD and self.token.text not in texts
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the clause ends here: line, block or file."""
+        return self.token.kind in (Kind.NEWLINE, Kind.END) or self.is_punctuation("}")
+
+    def opens_block(self) -> bool:
+        """Whether a `{` stands in the rest of the line."""
+        index = self._index
+        while self._tokens[index].kind not in (Kind.NEWLINE, Kind.END):
+            if self._tokens[index].text == "{":
+                return True
+            index += 1
+        return False
+
+    def fail(self, expected: str, *, way_out: str | None = None) -> GiveUp:
+        """Report that `expected` should stand here; raise what this returns."""
+        token = self.token
+        if token.kind is Kind.BROKEN:
+            return GiveUp()
+        if self.at_end and not self.is_punctuation("}"):
+            last = self.last
+            span = last._replace(start=last.end, column=last.end_column)
+            found = "the line ends"
+        else:
+            span, found = token.span, f"found `{token.text}`"
+        shown = " or ".join(f"`{form}`" for form in self.forms)
+        self._findings.error(
+            "P103",
+            f"expected {expected}, {found}",
+            span,
+            help=way_out or (f"write {shown}" if shown else None),
+        )
+        return GiveUp()
+
+    def words(self, *texts: str) -> None:
+        """Take these words, one after the other."""
+        for text in texts:
+            if not self.is_word(text):
+                raise self.fail(f"`{text}`")
+            self.take()
+
+    def punctuation(self, text: str) -> None:
+        """Take this punctuation."""
+        if not self.is_punctuation(text):
+            raise self.fail(f"`{text}`")
+        self.take()
+
+    def name(self, what: str) -> Name:
+        """Take any word; `what` says what it names."""
+        if self.token.kind is not Kind.WORD:
+            raise self.fail(what)
+        token = self.take()
+        return Name(token.text, token.span)
+
+    def choice(self, options: Collection[str], what: str) -> Name:
+        """Take one of a few words."""
+        if self.is_word(*options):
+            return self.name(what)
+        if self.token.kind is Kind.WORD:
+            raise self.fail(what, way_out=advice(self.token.text, options))
+        raise self.fail(f"{what}: {listed(options)}")
+
+    def string(self, what: str) -> Name:
+        """Take a string; its text comes without the quotes."""
+        if self.token.kind is not Kind.STRING:
+            raise self.fail(what)
+        token = self.take()
+        return Name(token.text[1:-1], token.span)
+
+    def prefix(self) -> Name:
+        """Take what looks like a prefix; the checker reads it."""
+        if self.token.kind is not Kind.ADDRESS:
+            raise self.fail("a prefix such as `192.0.2.0/24`")
+        token = self.take()
+        return Name(token.text, token.span)
+
+    def length(self, what: str) -> Quantity:
+        """Take a prefix length such as `/24`."""
+        if self.token.kind is not Kind.LENGTH:
+            raise self.fail(what)
+        token = self.take()
+        return Quantity(int(token.text[1:]), 0, None, token.text, token.span)
+
+    def quantity(self, what: str, *, before: Collection[str] = ()) -> Quantity:
+        """Take a number and its unit.
+
+        The word behind a number is its unit unless it is one of `before`, the words that may follow the value:
+        so a unit that was forgotten and one that is not known are told apart.
+        """
+        if self.token.kind is not Kind.NUMBER:
+            raise self.fail(what)
+        token = self.take()
+        parts = NUMBER.fullmatch(token.text)
+        assert parts is not None  # noqa: S101 - the lexer used the same pattern
+        whole, fraction, unit = parts.groups(default="")
+        text, span = token.text, token.span
+        if not unit and self.is_punctuation("%"):
+            unit, text, span = "%", f"{text}%", span.to(self.take().span)
+        elif not unit and self.is_other_word(before):
+            unit = self.token.text
+            text, span = f"{text} {unit}", span.to(self.take().span)
+        return Quantity(int(whole + fraction), len(fraction), unit or None, text, span)
+
+    def count(self, what: str) -> Quantity:
+        """Take a number that has no unit."""
+        if self.token.kind is not Kind.NUMBER:
+            raise self.fail(what)
+        if not self.token.text.isdigit():
+            raise self.fail(f"{what}, a whole number without a unit")
+        token = self.take()
+        return Quantity(int(token.text), 0, None, token.text, token.span)
+
+    def comparison(self, *allowed: str) -> str:
+        """Take a comparison."""
+        if self.token.kind is Kind.PUNCTUATION and self.token.text in allowed:
+            return self.take().text
+        if len(allowed) == 1:
+            raise self.fail(f"`{allowed[0]}`")
+        raise self.fail("a comparison", way_out=f"compare with one of {listed(allowed)}")
+
+    def test(self, *, before: Collection[str] = ()) -> Test:
+        """Take `METRIC COMPARISON VALUE`, or `[not] FLAG`."""
+        first = self.token.span
+        negated = self.is_word("not")
+        if negated:
+            self.take()
+        metric = self.name("a metric")
+        known = METRICS.get(metric.text)
+        flag = self.at_end or self.is_word(*before) or (known is not None and known.dimension == "flag")
+        if flag and (known is None or known.dimension == "flag"):
+            return Test(metric, None, None, negated, first.to(metric.span))
+        if negated:
+            raise self.fail(
+                "the end of the condition",
+                way_out="`not` stands before a flag only; turn the comparison round",
+            )
+        comparison = self.comparison(*COMPARISONS)
+        value = self.quantity("a value with its unit", before=before)
+        return Test(metric, comparison, value, False, first.to(value.span))

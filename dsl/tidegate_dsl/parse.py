@@ -1,0 +1,254 @@
+"""Tokens to a syntax tree, by recursive descent; after a mistake it goes on behind the clause.
+
+One mistake gives one error: a clause that is reported is left out, and `Body.broken` remembers that it was there.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from . import syntax
+from .clauses import GRAMMARS, HEAD_GRAMMAR, OVERRIDE_GRAMMAR, Grammar
+from .cursor import Cursor, GiveUp
+from .diagnostics import Findings
+from .lexer import Kind, Token, lex
+from .source import Source, Span
+from .suggest import listed, nearest
+from .vocabulary import BLOCKS, OVERRIDE, TOP_LEVEL, ClauseRule
+
+
+def parse(source: Source, findings: Findings) -> syntax.File:
+    """The tree of what could be read; mistakes go to `findings`."""
+    return _Parser(Cursor(lex(source, findings), findings), findings).file()
+
+
+class _Parser:
+    def __init__(self, cursor: Cursor, findings: Findings) -> None:
+        self.at: Final = cursor
+        self.findings: Final = findings
+        self.head: list[syntax.Clause] = []
+        self.head_broken: set[str] = set()
+        self.blocks: list[syntax.Block] = []
+        self.skipped: set[str] = set()
+        self.unclosed = False
+        self.astray = False  # behind a block that was closed too early: its clauses are one mistake
+
+    def file(self) -> syntax.File:
+        while True:
+            self._skip_newlines()
+            token = self.at.token
+            if token.kind is Kind.END:
+                break
+            self._top_level(token)
+        return syntax.File(
+            syntax.Body(tuple(self.head), frozenset(self.head_broken)),
+            tuple(self.blocks),
+            frozenset(self.skipped),
+        )
+
+    def _top_level(self, token: Token) -> None:
+        if token.kind is Kind.WORD and token.text in HEAD_GRAMMAR:
+            self._clause(TOP_LEVEL, HEAD_GRAMMAR, self.head, self.head_broken)
+        elif token.kind is Kind.WORD and token.text in BLOCKS:
+            self.astray = False
+            self._block(token.text)
+        elif self.at.is_punctuation("}"):
+            if not self.astray:
+                self.findings.error("P105", "this `}` closes nothing", token.span)
+            self.astray = False
+            self.at.take()
+        else:
+            self._unknown_top_level(token)
+
+    def _unknown_top_level(self, token: Token) -> None:
+        homes = [block for block, rules in BLOCKS.items() if token.text in rules]
+        if homes:
+            if not self.astray:
+                self.findings.error(
+                    "P101",
+                    f"`{token.text}` stands outside of a block",
+                    token.span,
+                    help=f"it belongs in {_either(homes)}; is there a `}}` too many above?",
+                )
+            self.astray = True
+            self._skip_clause(deep=self.at.opens_block())
+            return
+        meant = nearest(token.text, (*BLOCKS, *TOP_LEVEL)) if token.kind is Kind.WORD else None
+        if token.kind is not Kind.BROKEN:
+            self.findings.error(
+                "P101",
+                f"`{token.text}` opens neither a block nor a clause",
+                token.span,
+                help=f"did you mean `{meant}`?" if meant else f"a file holds {listed((*TOP_LEVEL, *BLOCKS))}",
+            )
+        if meant in BLOCKS:
+            self._block(meant)
+            return
+        self.head_broken.add(meant or "")
+        self.at.take()
+        if self.at.token.kind in (Kind.WORD, Kind.STRING):
+            self.skipped.add(self.at.token.text.strip('"'))
+        self._skip_clause(deep=self.at.opens_block())
+
+    def _block(self, kind: str) -> None:
+        first = self.at.take()
+        self.at.forms = (f'{kind} "NAME" {{' if kind == "test" else f"{kind} NAME {{",)
+        try:
+            name = (
+                self.at.string("the test's name in quotes")
+                if kind == "test"
+                else self.at.name(f"a name for this {kind}")
+            )
+            header = first.span.to(name.span)
+            if self.at.is_punctuation("{"):
+                self.at.take()
+            else:
+                self._missing_brace()
+        except GiveUp:
+            self._skip_clause(deep=self.at.opens_block())
+            return
+        self.blocks.append(
+            syntax.Block(kind, name, header, self._body(kind, BLOCKS[kind], GRAMMARS[kind], header))
+        )
+
+    def _missing_brace(self) -> None:
+        """Report a header without `{`, and read on as if it were there."""
+        try:
+            raise self.at.fail("`{`")
+        except GiveUp:
+            self._skip_clause(deep=False)
+        self._skip_newlines()
+        if self.at.is_punctuation("{"):
+            self.at.take()
+
+    def _body(
+        self, kind: str, rules: Mapping[str, ClauseRule], grammars: Mapping[str, Grammar], header: Span
+    ) -> syntax.Body:
+        clauses: list[syntax.Clause] = []
+        broken: set[str] = set()
+        while True:
+            self._skip_newlines()
+            token = self.at.token
+            if self.at.is_punctuation("}"):
+                self.at.take()
+                break
+            if self._ends_unclosed(kind, token):
+                if not self.unclosed:
+                    self.findings.error(
+                        "P104", f"this {kind} block is not closed", header, help="close it with `}`"
+                    )
+                # The block around an override stays open for the same missing brace, unless it goes on here.
+                self.unclosed = token.kind is Kind.END or (kind == "override" and token.text in BLOCKS)
+                break
+            if token.kind is Kind.WORD and token.text == "override" and "override" in rules:
+                self._override(rules["override"], clauses, broken)
+            elif token.kind is Kind.WORD and token.text in grammars:
+                self._clause(rules, grammars, clauses, broken)
+            else:
+                self._unknown_clause(kind, token, rules, broken)
+        return syntax.Body(tuple(clauses), frozenset(broken))
+
+    @staticmethod
+    def _ends_unclosed(kind: str, token: Token) -> bool:
+        """Whether the block can not go on here: the file ends, or a line starts like what is outside of it."""
+        if token.kind is not Kind.WORD:
+            return token.kind is Kind.END
+        return token.text in BLOCKS or (
+            kind == "override" and token.text in BLOCKS["apply"].keys() - OVERRIDE.keys()
+        )
+
+    def _clause(
+        self,
+        rules: Mapping[str, ClauseRule],
+        grammars: Mapping[str, Grammar],
+        clauses: list[syntax.Clause],
+        broken: set[str],
+    ) -> None:
+        first = self.at.take()
+        self.at.forms = rules[first.text].forms
+        try:
+            clause = grammars[first.text](self.at, first)
+            self._end_of_clause()
+        except GiveUp:
+            broken.add(first.text)
+            self._skip_clause(deep=False)
+        else:
+            clauses.append(clause)
+
+    def _override(self, rule: ClauseRule, clauses: list[syntax.Clause], broken: set[str]) -> None:
+        first = self.at.take()
+        self.at.forms = rule.forms
+        try:
+            pop = self.at.name("a POP")
+            self.at.punctuation("{")
+        except GiveUp:
+            broken.add(first.text)
+            self._skip_clause(deep=self.at.opens_block())
+            return
+        header = first.span.to(pop.span)
+        body = self._body("override", OVERRIDE, OVERRIDE_GRAMMAR, header)
+        clauses.append(syntax.Override(f"override {pop.text}", header, pop, body))
+        try:
+            self._end_of_clause()
+        except GiveUp:
+            self._skip_clause(deep=False)
+
+    def _unknown_clause(
+        self, kind: str, token: Token, rules: Mapping[str, ClauseRule], broken: set[str]
+    ) -> None:
+        meant = nearest(token.text, rules) if token.kind is Kind.WORD else None
+        homes = [block for block, others in BLOCKS.items() if token.text in others]
+        if token.kind is not Kind.BROKEN:
+            if meant:
+                way_out = f"did you mean `{meant}`?"
+            elif homes:
+                way_out = f"it belongs in {_either(homes)}"
+            else:
+                way_out = f"{kind} holds {listed(rules)}"
+            self.findings.error("P102", f"`{token.text}` is no clause of {kind}", token.span, help=way_out)
+        broken.add(meant or "")
+        self.at.take()
+        self._skip_clause(deep=self.at.opens_block())
+
+    def _end_of_clause(self) -> None:
+        if self.at.at_end:
+            return
+        token = self.at.token
+        if token.kind is not Kind.BROKEN:
+            self.findings.error(
+                "P106",
+                f"`{token.text}` follows the end of the clause",
+                token.span,
+                help="write one clause a line",
+            )
+        raise GiveUp
+
+    def _skip_clause(self, *, deep: bool) -> None:
+        """Go behind the clause: to the end of its line, or before the `}` of its block.
+
+        Args:
+            deep: the line opens a block, which is skipped with it, even over several lines.
+        """
+        depth = 0
+        starts_line = False
+        while True:
+            token = self.at.token
+            if token.kind is Kind.END or (token.kind is Kind.NEWLINE and (depth == 0 or not deep)):
+                return
+            if starts_line and token.kind is Kind.WORD and token.text in BLOCKS:
+                return
+            starts_line = token.kind is Kind.NEWLINE
+            if self.at.is_punctuation("{"):
+                depth += 1
+            elif self.at.is_punctuation("}"):
+                if depth == 0:
+                    return
+                depth -= 1
+            self.at.take()
+
+    def _skip_newlines(self) -> None:
+        while self.at.token.kind is Kind.NEWLINE:
+            self.at.take()
+
+
+def _either(words: list[str]) -> str:
+    return " or ".join(f"`{word}`" for word in words)

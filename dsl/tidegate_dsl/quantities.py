@@ -1,0 +1,113 @@
+"""Numbers with units to whole numbers in base units, exactly, and back to words."""
+
+from typing import Final
+
+from .diagnostics import Findings
+from .suggest import advice, nearest
+from .syntax import Quantity
+from .vocabulary import UNIT_SPELLINGS, UNITS, Dimension, Range
+
+_NOUNS: Final[dict[Dimension, tuple[str, str]]] = {
+    "duration": ("a duration", "5m"),
+    "size": ("a size", "100 KB"),
+    "rate": ("a rate", "5 Mbps"),
+    "ratio": ("a percentage", "20%"),
+    "segments": ("a number of segments", "10 segments"),
+    "flag": ("a flag", "app_limited"),
+}
+_BASE: Final[dict[Dimension, str]] = {
+    "duration": "1 us",
+    "size": "1 B",
+    "rate": "1 bps",
+    "ratio": "1 ppm (0.0001%)",
+    "segments": "1 segment",
+    "flag": "1",
+}
+
+
+def reduce(quantity: Quantity, dimension: Dimension, findings: Findings) -> int | None:
+    """The value in its dimension's base unit (`model`), or None where it is reported."""
+    noun, example = _NOUNS[dimension]
+    units = [unit.name for unit in UNITS.values() if unit.dimension == dimension]
+    if quantity.unit is None:
+        listed = ", ".join(f"`{unit}`" for unit in units)
+        findings.error(
+            "T101",
+            f"`{quantity.text}` has no unit, {noun} is expected",
+            quantity.span,
+            help=f"write {noun} such as `{example}`; "
+            + (f"units: {listed}" if len(units) > 1 else f"unit: {listed}"),
+        )
+        return None
+    unit = UNITS.get(quantity.unit)
+    if unit is None:
+        known = UNIT_SPELLINGS.get(quantity.unit) or UNIT_SPELLINGS.get(quantity.unit.lower())
+        fits = known if known in units else None
+        way_out = f"did you mean `{fits}`?" if fits else _unit_advice(quantity.unit, units, noun)
+        findings.error("T103", f"`{quantity.unit}` is no unit", quantity.span, help=way_out)
+        return None
+    if unit.dimension != dimension:
+        found, _ = _NOUNS[unit.dimension]
+        findings.error(
+            "T102",
+            f"expected {noun}, `{quantity.text}` is {found}",
+            quantity.span,
+            help=f"write {noun} such as `{example}`",
+        )
+        return None
+    value = quantity.times(unit.factor)
+    if value is None:
+        findings.error("T106", f"`{quantity.text}` is finer than {_BASE[dimension]}", quantity.span)
+    return value
+
+
+def reduce_within(
+    quantity: Quantity, dimension: Dimension, bounds: Range, what: str, findings: Findings
+) -> int | None:
+    """The value in base units if it lies within `bounds`, or None where it is reported."""
+    value = reduce(quantity, dimension, findings)
+    if value is not None and not bounds.low <= value <= bounds.high:
+        shown = f"between {spell(bounds.low, dimension)} and {spell(bounds.high, dimension)}"
+        findings.error(
+            "T105",
+            f"{what} of `{quantity.text}` is out of range",
+            quantity.span,
+            help=f"write a value {shown}",
+        )
+        return None
+    return value
+
+
+def count_within(quantity: Quantity, bounds: Range, what: str, findings: Findings) -> int | None:
+    """A count if it lies within `bounds`, or None where it is reported."""
+    if not bounds.low <= quantity.mantissa <= bounds.high:
+        findings.error(
+            "T105",
+            f"{what} of `{quantity.text}` is out of range",
+            quantity.span,
+            help=f"write a number between {bounds.low} and {bounds.high}",
+        )
+        return None
+    return quantity.mantissa
+
+
+def spell(value: int, dimension: Dimension) -> str:
+    """A value in base units in the largest unit that gives a whole number; ratios as a decimal percentage."""
+    if dimension == "ratio":
+        whole, rest = divmod(value, 10_000)
+        return f"{whole}.{rest:04d}".rstrip("0").rstrip(".") + "%"
+    decimal = (unit for unit in UNITS.values() if unit.dimension == dimension and "i" not in unit.name)
+    unit = max(
+        (unit for unit in decimal if value % unit.factor == 0 and value),
+        key=lambda unit: unit.factor,
+        default=None,
+    )
+    if unit is None:
+        return str(value)
+    return f"{value // unit.factor} {unit.name}"
+
+
+def _unit_advice(word: str, units: list[str], noun: str) -> str:
+    if nearest(word, units):
+        return advice(word, units)
+    return f"units of {noun}: {', '.join(f'`{unit}`' for unit in units)}"

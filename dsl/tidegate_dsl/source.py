@@ -1,0 +1,54 @@
+"""A policy file's text, and places in it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A piece of one line. A tuple, because a large file has tens of thousands.
+
+    `start` and `end` are byte offsets in the UTF-8 text; `line` and columns count from 1, columns in characters;
+    both ends are exclusive.
+    """
+
+    start: int
+    end: int
+    line: int
+    column: int
+    end_column: int
+
+    def to(self, last: "Span") -> "Span":
+        """From the start of this span to the end of `last`, which stands on the same line."""
+        return Span(self.start, last.end, self.line, self.column, last.end_column)
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of `text`; a lone surrogate, which only a caller in Python can make, keeps its three bytes."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A policy's text and the path to call it by, as the user gave it."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def data(self) -> bytes:
+        """The text in UTF-8: what spans count in."""
+        return utf8(self.text)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their ends; only a line feed ends a line."""
+        return self.text.split("\n")
+
+    def slice(self, span: Span) -> str:
+        """The text of a span."""
+        return self.data[span.start : span.end].decode("utf-8", "surrogatepass")
+
+    def words(self, span: Span) -> str:
+        """The text of a span with every run of blanks as one space."""
+        return " ".join(self.slice(span).split())

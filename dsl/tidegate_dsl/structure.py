@@ -1,0 +1,53 @@
+"""Whether a block has every clause it needs, and none twice."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from . import syntax
+from .diagnostics import Findings
+from .source import Span
+from .vocabulary import ClauseRule
+
+C = TypeVar("C", bound=syntax.Clause)
+
+
+def check_structure(
+    what: str, header: Span, body: syntax.Body, rules: Mapping[str, ClauseRule], findings: Findings
+) -> None:
+    """Report clauses that are missing or stand twice.
+
+    Args:
+        what: the block in words, such as `select slow_clients`.
+        header: what to underline where a clause is missing.
+        body: the block's clauses.
+        rules: which clauses the block may and must have.
+        findings: where mistakes go.
+    """
+    first: dict[str, syntax.Clause] = {}
+    for clause in body.clauses:
+        keyword = clause.key.split()[0]
+        if clause.key in first and not rules[keyword].repeats:
+            findings.error(
+                "P108",
+                f"`{clause.key}` stands twice in {what}",
+                clause.span,
+                notes=(f"first on line {first[clause.key].span.line}",),
+                help="keep one of them",
+            )
+        first.setdefault(clause.key, clause)
+    present = {key.split()[0] for key in first} | body.broken
+    if "" in body.broken:
+        return
+    missing = [rule for rule in rules.values() if rule.required and rule.keyword not in present]
+    for rule in missing:
+        findings.error(
+            "P107",
+            f"{what} has no `{rule.keyword}`",
+            header,
+            help=f"add `{rule.forms[0]}`",
+        )
+
+
+def find(clauses: Iterable[syntax.Clause], kind: type[C]) -> C | None:
+    """The first clause of a kind."""
+    return next((clause for clause in clauses if isinstance(clause, kind)), None)
