@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 from rich.console import Console
-from tidegate_dsl import check_file, read_fleet, render
+from tidegate_dsl import InputError, check_file, read_fleet, render, summary
 from tidegate_dsl.model import Policy
 
 from tidegate import emit, show, state
@@ -35,7 +35,7 @@ class Settings:
     opa: str
 
 
-class _Moment(click.ParamType):
+class _Moment(click.ParamType[datetime]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:  # noqa: ANN401
@@ -54,8 +54,11 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except Failure as failure:
-            show.failures(ERR, failure.message, failure.help)
+            show.failure(ERR, failure.message, failure.help)
             ctx.exit(failure.exit_code)
+        except InputError as error:
+            show.failure(ERR, error.message, error.help)
+            ctx.exit(BAD_INPUT)
 
 
 _AS_OF = click.option(
@@ -122,17 +125,17 @@ def check(files: tuple[Path, ...], inventory: Path | None, limits: Path | None, 
     tidegate check dsl/examples/edge.tide
     """
     results = [check_file(path, inventory=inventory, limits=_limits(limits)) for path in files]
-    diagnostics = [d for result in results for d in result.diagnostics]
     failed = any(result.policy is None for result in results)
     if as_json:
-        _print_json({"ok": not failed, "diagnostics": [d.to_json() for d in diagnostics]})
+        found = [d.to_json() for result in results for d in result.diagnostics]
+        _print_json({"ok": not failed, "diagnostics": found})
     else:
         for result in results:
-            text = render(result, color=ERR.is_terminal)
-            if text:
-                click.echo(text, err=True)
-        if not failed:
-            click.echo(f"{len(files)} {'policy is' if len(files) == 1 else 'policies are'} right")
+            if result.diagnostics:
+                click.echo(render(result, color=OUT.is_terminal) + "\n")
+        click.echo(
+            summary((str(path), result.diagnostics) for path, result in zip(files, results, strict=True))
+        )
     sys.exit(ANSWER_IS_NO if failed else 0)
 
 
@@ -157,7 +160,8 @@ def ingest(settings: Settings, files: tuple[Path, ...], as_json: bool) -> None:
         _print_json([{**asdict(report), "path": str(report.path)} for report in reports])
     else:
         for report in reports:
-            click.echo(f"{report.path}: {report.rows} rows")
+            left = "".join(f", {count} left out: {reason}" for reason, count in report.left_out.items())
+            click.echo(f"{report.path}: {report.added} rows added, {report.rows - report.added} known{left}")
 
 
 @main.command()
@@ -348,7 +352,10 @@ def _checked(path: Path, limits: Path | None) -> Policy:
 
 
 def _limits(path: Path | None) -> Path:
-    return path or Path(str(resources.files("tidegate") / "policies" / "limits.yaml"))
+    """The limits that the guard reads too, named as short as can be."""
+    shipped = Path(str(resources.files("tidegate") / "policies" / "limits.yaml")).resolve()
+    beside = shipped.relative_to(Path.cwd()) if shipped.is_relative_to(Path.cwd()) else shipped
+    return path or beside
 
 
 def _network(prefix: str) -> str:
@@ -364,7 +371,8 @@ def _network(prefix: str) -> str:
 
 def _outcome(made: Plan, pop: str, prefix: str, decision: dict[str, Any] | None) -> str:
     if decision:
-        return f"{decision['action']}, {decision['arm'].replace('_', ' ')} by {decision['rule']}: {decision['because']}"
+        arm = decision["arm"].replace("_", " ")
+        return f"{decision['action']}, {arm} by {decision['rule']}: {decision['because']}"
     for kind in ("deferred", "released"):
         for entry in made.pops[pop][kind]:
             if entry["prefix"] == prefix:
@@ -386,7 +394,7 @@ def _store(settings: Settings) -> Iterator[Any]:
 def _status(what: str) -> Iterator[Any]:
     """A line that says what is being done, on a terminal only."""
     with ERR.status(what) as status:
-        yield lambda step: status.update(step)
+        yield status.update
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def explanation(console: Console, found: Explanation, decision: str) -> None:
         _line(console, style, text)
 
 
-def failures(console: Console, message: str, help_text: str | None) -> None:
+def failure(console: Console, message: str, help_text: str | None) -> None:
     """An error in the house's form."""
     _line(console, "red", f"error: {message}")
     if help_text:
