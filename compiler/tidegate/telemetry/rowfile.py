@@ -1,0 +1,68 @@
+"""Reads a file of the collector's own rows, block by block, and refuses the first byte that is not a row."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tidegate.errors import Failure
+from tidegate.schemas.rows import ROW, ROW_LENGTH, read_rows
+from tidegate.telemetry.block import BLOCK_ROWS, Block
+
+MAX_BYTES: Final = 64 * 2**30
+_COMPARED_AT_ONCE: Final = 2048  # rows; about what fits into the second-level cache
+
+
+def read(path: Path) -> Iterator[Block]:
+    """The file's rows. It is read, not mapped, so that a file cut meanwhile cannot kill the process.
+
+    Raises:
+        Failure: unreadable, not a regular file, too large, or damaged: the message names the byte.
+    """
+    offset = 0
+    for data in _blocks(path):
+        yield Block(_rows(path, data, offset))
+        offset += len(data)
+
+
+def _blocks(path: Path) -> Iterator[memoryview]:
+    try:
+        with path.open("rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise Failure(f"{path}: not a regular file")
+            if status.st_size > MAX_BYTES:
+                raise Failure(f"{path}: larger than {MAX_BYTES} bytes")
+            buffer = memoryview(bytearray(min(status.st_size, BLOCK_ROWS * ROW_LENGTH)))
+            while filled := _fill(file, buffer):
+                yield buffer[:filled]
+    except OSError as error:
+        raise Failure(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _fill(file: BinaryIO, buffer: memoryview) -> int:
+    filled = 0
+    while filled < len(buffer) and (count := file.readinto(buffer[filled:])):
+        filled += count
+    return filled
+
+
+def _rows(path: Path, data: memoryview, offset: int) -> npt.NDArray[np.void]:
+    step = _COMPARED_AT_ONCE * ROW_LENGTH
+    for start in range(0, len(data), step):
+        try:
+            read_rows(data[start : start + step])
+        except ValueError as error:
+            text, at = error.args
+            byte = offset + start + int(at)
+            raise Failure(
+                f"{path}: byte {byte}:{text.partition(':')[2]}",
+                help=f"`head -c {byte}` keeps the whole rows before it; the collector writes them anew"
+                if byte
+                else "tidegate ingest reads rows of tidegate-collector and M-Lab's .tgz archives",
+            ) from error
+    return np.frombuffer(data, ROW)
