@@ -22,13 +22,6 @@ SHIPPED = {
     "roles",
 }
 
-CLAIM = {
-    "prefix": "198.51.100.0/24",
-    "congestion_control": "bbr",
-    "min_bytes": 100000,
-    "ungated_fallback": True,
-}
-
 
 def run(*command):
     return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)

@@ -1,0 +1,171 @@
+"""playbooks/site.yml against hosts of this machine: nothing is touched that must not be."""
+
+import grp
+import json
+import os
+import pwd
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from tidegate.emit import render, vars_path
+from tidegate.plan import generation_of
+
+ROOT = Path(__file__).resolve().parents[1]
+PATH = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / "build/bin"), os.environ["PATH"]])
+CLAIM = {"prefix": "198.51.100.0/24", "initcwnd": 20}
+NO_AGENT = {"congestion_control_agent": ["/nowhere/tidegate-agent"]}
+OWN = {"one": "198.18.1.0/24", "two": "198.18.2.0/24"}
+
+
+def run(*command):
+    environment = {
+        **os.environ,
+        "PATH": PATH,
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+    }
+    return subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collection_path():
+    """Let tidegate.edge mean this checkout, as ansible.cfg expects."""
+    assert run("playbooks/link-collection.sh").returncode == 0
+
+
+class Fleet:
+    """Two POPs of one host each, both this machine; the steering files are the test's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.inventory = folder / "inventory"
+        self.steering_folder = folder / "steering"
+        self.steering_folder.mkdir()
+        self.inventory.mkdir()
+        pops = {
+            f"pop_{pop}": {
+                "hosts": {f"{pop}-edge1": {}},
+                "vars": {"tidegate_pop": pop, "tidegate_own_prefixes": [own]},
+            }
+            for pop, own in OWN.items()
+        }
+        shared = {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": sys.executable,
+            "congestion_control_agent": [str(Path(sys.executable).parent / "tidegate-agent")],
+            "congestion_control_group": grp.getgrgid(os.getegid()).gr_name,
+            "congestion_control_owner": pwd.getpwuid(os.geteuid()).pw_name,
+            "congestion_control_state_directory": str(folder / "state"),
+            "congestion_control_steering_file": str(self.steering_folder / "{{ tidegate_pop }}.json"),
+        }
+        hosts = {
+            "all": {
+                "vars": {"tidegate_origins": ["198.18.255.0/24"]},
+                "children": {"pops": {"vars": shared, "children": {"europe": {"children": pops}}}},
+            }
+        }
+        (self.inventory / "hosts.yml").write_text(yaml.safe_dump(hosts))
+
+    def claims(self, **claims_by_pop: list) -> None:
+        """Generate the variables of the POPs named."""
+        told = {pop: {"claims": claims, "learn": None} for pop, claims in claims_by_pop.items()}
+        for pop, claims in claims_by_pop.items():
+            document = {
+                "changes": {"added": [claim["prefix"] for claim in claims], "removed": []},
+                "claims": claims,
+                "generation": generation_of(told),
+                "learn": None,
+                "policy_digest": f"sha256:{0:064}",
+                "pop": pop,
+                "previous_generation": None,
+                "schema_version": 1,
+                "watermark": "2026-11-21T00:00:00Z",
+            }
+            path = vars_path(self.inventory, pop)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(render(document))
+
+    def roll_out(self, *arguments: str) -> subprocess.CompletedProcess:
+        return run("ansible-playbook", "--inventory", self.inventory, "playbooks/site.yml", *arguments)
+
+    def written(self) -> list[Path]:
+        return list(self.steering_folder.iterdir())
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    return Fleet(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--check"], ["--limit", "one-edge1"], ["--tags", "none"]],
+    ids=["plain", "check", "limit", "tags"],
+)
+def test_a_denied_generation_reaches_no_host(fleet, arguments):
+    fleet.claims(one=[CLAIM], two=[CLAIM, {**CLAIM, "prefix": OWN["one"]}])
+    ran = fleet.roll_out("--extra-vars", json.dumps(NO_AGENT), *arguments)
+    assert ran.returncode != 0
+    assert f"- two {OWN['one']}: " in ran.stdout
+    assert "Roll out to one host" not in ran.stdout
+    assert fleet.written() == []
+
+
+def test_an_inventory_without_variables_reaches_no_host(fleet):
+    ran = fleet.roll_out("--check")
+    assert ran.returncode != 0
+    assert "no host was touched" in ran.stdout
+
+
+def test_a_pop_without_variables_is_left_as_it_is_while_the_others_roll_out(fleet):
+    fleet.claims(one=[CLAIM])
+    ran = fleet.roll_out("--check", "--diff")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "No variables were generated for POP two" in ran.stdout
+    assert '+            "prefix": "198.51.100.0/24"' in ran.stdout
+    assert fleet.written() == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        (NO_AGENT, "`/nowhere/tidegate-agent` is not on this host"),
+        ({"tidegate_pop": "three"}, "this host is in POP three"),
+    ],
+    ids=["no agent", "another POP"],
+)
+def test_the_role_refuses_before_it_changes_anything(fleet, variables, message):
+    fleet.claims(one=[CLAIM], two=[CLAIM])
+    ran = fleet.roll_out("--check", "--limit", "one-edge1", "--extra-vars", json.dumps(variables))
+    assert ran.returncode != 0
+    assert message in " ".join(ran.stdout.split())
+    assert "Write the steering file" not in ran.stdout
+
+
+def test_a_steering_file_that_the_agent_refuses_is_not_written(fleet):
+    fleet.claims(one=[CLAIM])
+    ran = fleet.roll_out(
+        "--limit", "one-edge1", "--extra-vars", '{"congestion_control_default": "Not-A-Name"}'
+    )
+    assert ran.returncode != 0
+    assert "Not-A-Name" in ran.stdout
+    assert fleet.written() == []
+
+
+def test_the_same_claims_give_the_same_steering_file_that_the_agent_accepts(fleet, tmp_path):
+    texts = []
+    for claim in (CLAIM, dict(reversed(CLAIM.items()))):
+        told = {"generation": "0123456789abcdef", "claims": [claim], "learn": None}
+        path = tmp_path / f"{len(texts)}.json"
+        template = f"src=roles/congestion_control/templates/steering.json.j2 dest={path} mode=0644"
+        variables = json.dumps({"congestion_control_vars": told, "congestion_control_default": None})
+        ran = run(
+            "ansible", "-i", fleet.inventory, "one-edge1", "-m", "template", "-a", template, "-e", variables
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stdout
+        texts.append(path.read_bytes())
+    assert texts[0] == texts[1]
+    assert json.loads(texts[0])["claims"] == [CLAIM]
+    assert run("tidegate-agent", "check", path).returncode == 0
