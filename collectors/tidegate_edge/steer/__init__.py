@@ -1,1 +1,7 @@
-"""steering.json in, a kernel that matches out: the pure steps and their two ends."""
+"""steering.json in, a kernel that matches out.
+
+In the order the data flows: `steering` (the file) -> `claims` (settings by prefix) -> `routes` (the plan: clones of
+the host's routes, found by `table`) -> `kernel` (the netlink socket; `netlink` has the bytes) -> `report`. Beside
+it, `algorithms` and `default` keep the host's default algorithm. All but `steering`, `kernel`, `algorithms`,
+`default` and `turn` are pure.
+"""

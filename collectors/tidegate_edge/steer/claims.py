@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final, Literal
 
-from .prefix import Prefix, covering, order
+from .prefix import Prefix, covering, lengths_of, order
 from .steering import Claim, Steering
 
 Attribute = Literal["congestion_control", "initcwnd", "initrwnd"]
@@ -64,14 +64,11 @@ def want(steering: Steering) -> Wanted:
     entry: the covering claim's route serves it.
     """
     claims = sorted(steering.claims, key=lambda claim: order(claim.prefix))
-    own = {claim.prefix: _routable(claim) for claim in claims}
-    lengths = {version: {p.prefixlen for p in own if p.version == version} for version in (4, 6)}
+    stated = {claim.prefix: left for claim in claims if (left := _routable(claim)).stated()}
+    lengths = lengths_of(stated)
     settings = {
-        prefix: reduce(
-            _fill, (own[each] for each in covering(prefix, lengths[prefix.version]) if each in own)
-        )
-        for prefix, routable in own.items()
-        if routable.stated()
+        prefix: reduce(_fill, (stated[each] for each in covering(prefix, lengths) if each in stated))
+        for prefix in stated
     }
     return Wanted(
         settings,

@@ -90,9 +90,12 @@ def messages(datagram: bytes) -> Iterator[Message]:
     """
     offset = 0
     while offset < len(datagram):
+        left = len(datagram) - offset
+        if left < HEADER.size:
+            raise ValueError(f"a netlink message's header in {left} bytes")
         length, kind, flags, sequence, _port = HEADER.unpack_from(datagram, offset)
-        if not HEADER.size <= length <= len(datagram) - offset:
-            raise ValueError(f"a netlink message of {length} bytes at {offset} of {len(datagram)}")
+        if not HEADER.size <= length <= left:
+            raise ValueError(f"a netlink message of {length} bytes in {left}")
         yield Message(kind, flags, sequence, datagram[offset + HEADER.size : offset + length])
         offset += _aligned(length)
 

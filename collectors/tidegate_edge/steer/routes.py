@@ -15,7 +15,7 @@ from typing import Final
 
 from .claims import NotApplied, Settings, Wanted
 from .netlink import Change
-from .prefix import Prefix, covering, order
+from .prefix import Prefix, covering, lengths_of, order
 from .route import ROUTE_PROTOCOL, TYPE_NAMES, UNICAST, Attributes, Route
 from .table import Table
 
@@ -166,13 +166,12 @@ def _other_tables(rule_tables: Sequence[int], wanted: Wanted) -> Iterator[Notice
 
 def _shadows(claimed: Mapping[Prefix, Settings], table: Table) -> Iterator[Notice]:
     """Claims inside which the host has routes of its own that no claim reaches."""
-    lengths = {version: {p.prefixlen for p in claimed if p.version == version} for version in (4, 6)}
+    lengths = lengths_of(claimed)
     for prefix in claimed:
-        inner_lengths = [length for length in lengths[prefix.version] if length > prefix.prefixlen]
         shadowing = (
             route
             for route in table.inside(prefix)
-            if not any(each in claimed for each in covering(route.prefix, inner_lengths))
+            if next(each for each in covering(route.prefix, lengths) if each in claimed) == prefix
         )
         shown = [str(route.prefix) for route in islice(shadowing, SHADOWS_SHOWN + 1)]
         if shown:

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from .prefix import Prefix, covering, order
+from .prefix import Prefix, covering, lengths_of, order
 from .route import Route
 
 
@@ -16,15 +16,12 @@ class Table:
             known = self._routes.get(route.prefix)
             if route.usable and (known is None or _rank(route) < _rank(known)):
                 self._routes[route.prefix] = route
-        self._lengths = {
-            version: {prefix.prefixlen for prefix in self._routes if prefix.version == version}
-            for version in (4, 6)
-        }
+        self._lengths = lengths_of(self._routes)
         self._sorted = sorted(self._routes, key=order)
 
     def best(self, prefix: Prefix) -> Route | None:
         """The route for addresses of the prefix, apart from routes inside it; None where no route leads there."""
-        outer = covering(prefix, self._lengths[prefix.version])
+        outer = covering(prefix, self._lengths)
         return next((self._routes[each] for each in outer if each in self._routes), None)
 
     def inside(self, prefix: Prefix) -> Iterator[Route]:
