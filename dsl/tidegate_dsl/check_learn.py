@@ -1,6 +1,7 @@
 """A `learn` block: how far learned initial windows may grow."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from . import syntax
 from .membership import PPM
@@ -86,11 +87,7 @@ def _weight(weight: syntax.Quantity, scope: Scope) -> int | None:
 
 def _bounds(clause: syntax.SetInitcwnd, scope: Scope) -> tuple[int, int] | None:
     """Lowest and highest initial window, in segments; the first number may leave its unit to the second."""
-    low = (
-        clause.low.mantissa
-        if clause.low.unit is None and not clause.low.scale
-        else reduce(clause.low, "segments", scope.findings)
-    )
+    low = reduce(replace(clause.low, unit=clause.low.unit or "segments"), "segments", scope.findings)
     high = reduce(clause.high, "segments", scope.findings)
     if low is None or high is None:
         return None

@@ -47,7 +47,8 @@ def _rank(at: Cursor, first: Token) -> syntax.Clause:
 
 
 def _require(at: Cursor, first: Token) -> syntax.Clause:
-    subject = at.choice(REQUIREMENTS, "what is required")
+    subject = at.choice(REQUIREMENTS, "a requirement")
+    at.forms = tuple(form for form in at.forms if subject.text in form)
     at.comparison(REQUIREMENTS[subject.text])
     share = subject.text in ("duty_cycle", "flap_rate")
     value = at.quantity("a percentage") if share else at.count("a count")

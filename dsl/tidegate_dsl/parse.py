@@ -4,6 +4,7 @@ One mistake gives one error: a clause that is reported is left out, and `Body.br
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from . import syntax
@@ -29,7 +30,8 @@ class _Parser:
         self.head_broken: set[str] = set()
         self.blocks: list[syntax.Block] = []
         self.skipped: set[str] = set()
-        self.unclosed = False
+        self.unclosed = False  # a block ran to the end of the file, or an override into the next block
+        self.closed = True  # the block that was read last ended with its `}`
         self.astray = False  # behind a block that was closed too early: its clauses are one mistake
 
     def file(self) -> syntax.File:
@@ -70,6 +72,10 @@ class _Parser:
                     help=f"it belongs in {_either(homes)}; is there a `}}` too many above?",
                 )
             self.astray = True
+            if self.blocks:  # the clause was meant for the block that ended too early
+                last = self.blocks[-1]
+                body = replace(last.body, broken=last.body.broken | {token.text})
+                self.blocks[-1] = replace(last, body=body)
             self._skip_clause(deep=self.at.opens_block())
             return
         meant = nearest(token.text, (*BLOCKS, *TOP_LEVEL)) if token.kind is Kind.WORD else None
@@ -128,7 +134,8 @@ class _Parser:
         while True:
             self._skip_newlines()
             token = self.at.token
-            if self.at.is_punctuation("}"):
+            self.closed = self.at.is_punctuation("}")
+            if self.closed:
                 self.at.take()
                 break
             if self._ends_unclosed(kind, token):
@@ -187,10 +194,11 @@ class _Parser:
         header = first.span.to(pop.span)
         body = self._body("override", OVERRIDE, OVERRIDE_GRAMMAR, header)
         clauses.append(syntax.Override(f"override {pop.text}", header, pop, body))
-        try:
-            self._end_of_clause()
-        except GiveUp:
-            self._skip_clause(deep=False)
+        if self.closed:
+            try:
+                self._end_of_clause()
+            except GiveUp:
+                self._skip_clause(deep=False)
 
     def _unknown_clause(
         self, kind: str, token: Token, rules: Mapping[str, ClauseRule], broken: set[str]

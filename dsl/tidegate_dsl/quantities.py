@@ -3,7 +3,7 @@
 from typing import Final
 
 from .diagnostics import Findings
-from .suggest import advice, nearest
+from .suggest import advice, listed
 from .syntax import Quantity
 from .vocabulary import UNIT_SPELLINGS, UNITS, Dimension, Range
 
@@ -30,20 +30,21 @@ def reduce(quantity: Quantity, dimension: Dimension, findings: Findings) -> int 
     noun, example = _NOUNS[dimension]
     units = [unit.name for unit in UNITS.values() if unit.dimension == dimension]
     if quantity.unit is None:
-        listed = ", ".join(f"`{unit}`" for unit in units)
+        choice = f"; units: {listed(units)}" if len(units) > 1 else ""
         findings.error(
             "T101",
             f"`{quantity.text}` has no unit, {noun} is expected",
             quantity.span,
-            help=f"write {noun} such as `{example}`; "
-            + (f"units: {listed}" if len(units) > 1 else f"unit: {listed}"),
+            help=f"write {noun} such as `{example}`{choice}",
         )
         return None
     unit = UNITS.get(quantity.unit)
     if unit is None:
         known = UNIT_SPELLINGS.get(quantity.unit) or UNIT_SPELLINGS.get(quantity.unit.lower())
         fits = known if known in units else None
-        way_out = f"did you mean `{fits}`?" if fits else _unit_advice(quantity.unit, units, noun)
+        way_out = (
+            f"did you mean `{fits}`?" if fits else advice(quantity.unit, units, what=f"units of {noun}:")
+        )
         findings.error("T103", f"`{quantity.unit}` is no unit", quantity.span, help=way_out)
         return None
     if unit.dimension != dimension:
@@ -105,9 +106,3 @@ def spell(value: int, dimension: Dimension) -> str:
     if unit is None:
         return str(value)
     return f"{value // unit.factor} {unit.name}"
-
-
-def _unit_advice(word: str, units: list[str], noun: str) -> str:
-    if nearest(word, units):
-        return advice(word, units)
-    return f"units of {noun}: {', '.join(f'`{unit}`' for unit in units)}"
