@@ -1,0 +1,1 @@
+"""The kernel's sockets as rows: read, decoded, classified, cut."""

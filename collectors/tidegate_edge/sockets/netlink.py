@@ -1,0 +1,214 @@
+"""The kernel's TCP sockets by NETLINK_SOCK_DIAG: opened by pyroute2, received into one buffer, not parsed.
+
+The old request TCPDIAG_GETSOCK returns both families in one walk of the kernel's table, SOCK_DIAG_BY_FAMILY
+needs a walk for each; the second is the fall-back for a kernel that no longer knows the first.
+"""
+
+import errno
+import secrets
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from pyroute2.netlink import NETLINK_SOCK_DIAG, NLM_F_DUMP, NLM_F_REQUEST
+from pyroute2.netlink.diag import SS_ALL, SS_CONN
+from pyroute2.netns import create_socket
+
+from tidegate_edge.errors import BAD_INPUT, MISSING_PART, Failure
+
+from . import kernel
+
+# The states in which the kernel has a struct tcp_info to report: no listeners, whose queues count connections,
+# and none of the small records that stand for TIME_WAIT and SYN_RECV.
+CONNECTED: Final[int] = SS_CONN
+EVERY: Final[int] = SS_ALL
+
+# netlink_recvmsg (net/netlink/af_netlink.c) fills at most 32 KiB; a buffer of less than that may cut datagrams.
+MAX_DATAGRAM: Final = 1 << 16
+RECEIVE_TIMEOUT_S: Final = 5
+
+_HEADER: Final = struct.Struct("<IHHII")
+_ERROR: Final = struct.Struct("<IHHIIi")
+_TIMEVAL: Final = struct.Struct("@ll")
+
+# struct inet_diag_req: family, two lengths, attributes wanted, struct inet_diag_sockid, states, dbs.
+_ONE_WALK: Final = struct.Struct("<BBBB48xII")
+# struct inet_diag_req_v2: family, protocol, attributes wanted, padding, states, struct inet_diag_sockid.
+_ONE_FAMILY: Final = struct.Struct("<BBBxI48x")
+
+_UNKNOWN_REQUEST: Final = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT})
+
+
+class Broken(Exception):
+    """The kernel could not deliver the dump whole: the socket overran, or a datagram was cut."""
+
+
+class Refused(Exception):
+    """The kernel answered the request with an error.
+
+    Args:
+        code: its errno.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def one_walk(states: int, attributes: int) -> list[tuple[int, bytes]]:
+    """The request, as message type and payload, that returns both families at once."""
+    payload = _ONE_WALK.pack(kernel.AF_INET, 0, 0, attributes, states, 0)
+    return [(kernel.TCPDIAG_GETSOCK, payload)]
+
+
+def walk_by_family(states: int, attributes: int) -> list[tuple[int, bytes]]:
+    """The two requests, as message type and payload, that return a family each."""
+    return [
+        (
+            kernel.SOCK_DIAG_BY_FAMILY,
+            _ONE_FAMILY.pack(family, socket.IPPROTO_TCP, attributes, states),
+        )
+        for family in (kernel.AF_INET, kernel.AF_INET6)
+    ]
+
+
+class SocketDiag:
+    """A netlink socket to the socket diagnostics of one network namespace.
+
+    Args:
+        netns: name of the namespace as `ip netns` knows it, or None for that of this process.
+
+    Raises:
+        Failure: the namespace does not exist, or this host can't be read.
+    """
+
+    def __init__(self, netns: str | None = None) -> None:
+        self._netns = netns
+        self._walks = one_walk
+        self._socket = self._open()
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def reopen(self) -> None:
+        """Start over: what the kernel has not delivered yet is forgotten with the old socket."""
+        self._socket.close()
+        self._socket = self._open()
+
+    def dump(self, states: int, buffer: bytearray) -> Iterator[list[tuple[int, int]]]:
+        """Receive every TCP socket of the namespace.
+
+        Args:
+            states: a bit for each state wanted, bit 1 is ESTABLISHED.
+            buffer: where the datagrams are received, one behind the other; a multiple of four bytes.
+
+        Yields:
+            Begin and end of each datagram in the buffer, bytes, each time it is full and at the end. The buffer
+            is overwritten when the generator is resumed.
+
+        Raises:
+            Broken: part of the dump is lost; `reopen` before the next.
+            Failure: the kernel has no TCP socket diagnostics, or does not answer.
+        """
+        try:
+            try:
+                yield from self._receive(self._walks(states, kernel.WANTED_ATTRIBUTES), buffer)
+            except Refused as refused:
+                if self._walks is not one_walk or refused.code not in _UNKNOWN_REQUEST:
+                    raise
+                self._walks = walk_by_family
+                yield from self._receive(self._walks(states, kernel.WANTED_ATTRIBUTES), buffer)
+        except Refused as refused:
+            raise _refusal(refused.code) from refused
+        except BlockingIOError as error:
+            raise Failure(
+                f"the kernel did not answer on NETLINK_SOCK_DIAG within {RECEIVE_TIMEOUT_S} s",
+                exit_code=MISSING_PART,
+            ) from error
+
+    def _open(self) -> socket.socket:
+        if sys.byteorder != "little":
+            raise Failure("only little-endian hosts can be read", exit_code=MISSING_PART)
+        try:
+            opened: socket.socket = create_socket(
+                self._netns, socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_SOCK_DIAG, flags=0
+            )
+        except FileNotFoundError as error:
+            way_out = "`ip netns list` shows those that exist"
+            raise Failure(
+                f"no network namespace `{self._netns}`", help=way_out, exit_code=BAD_INPUT
+            ) from error
+        except OSError as error:
+            where = f" in namespace `{self._netns}`" if self._netns else ""
+            raise Failure(f"netlink socket{where}: {error.strerror}", exit_code=MISSING_PART) from error
+        opened.connect((0, 0))  # only the kernel may send to it
+        # A poll(2) before each datagram, as Python's own timeout does it, would double the system calls.
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(RECEIVE_TIMEOUT_S, 0))
+        return opened
+
+    def _receive(
+        self, requests: list[tuple[int, bytes]], buffer: bytearray
+    ) -> Iterator[list[tuple[int, int]]]:
+        view = memoryview(buffer)
+        datagrams: list[tuple[int, int]] = []
+        at = 0
+        sequence = secrets.randbits(32)
+        for kind, payload in requests:
+            length = _HEADER.size + len(payload)
+            self._socket.send(_HEADER.pack(length, kind, NLM_F_REQUEST | NLM_F_DUMP, sequence, 0) + payload)
+            done = False
+            while not done:
+                if len(buffer) - at < MAX_DATAGRAM:
+                    yield datagrams
+                    datagrams, at = [], 0
+                end = at + self._receive_one(view[at:])
+                end, done = _without_end(buffer, at, end, sequence)
+                if end > at:
+                    datagrams.append((at, end))
+                    at = end + 3 & ~3
+        yield datagrams
+
+    def _receive_one(self, room: memoryview) -> int:
+        try:
+            length = self._socket.recv_into(room, 0, socket.MSG_TRUNC)
+        except OSError as error:
+            if error.errno == errno.ENOBUFS:
+                raise Broken("the netlink socket overran") from error
+            raise
+        if length > len(room):
+            raise Broken(f"a datagram of {length} bytes was cut to {len(room)}")
+        return length
+
+
+def _without_end(buffer: bytearray, begin: int, end: int, sequence: int) -> tuple[int, bool]:
+    """Where the sockets of a datagram end, and whether the dump ends with it.
+
+    Raises:
+        Refused: the datagram is an error, or the dump ended with one.
+    """
+    if end - begin < _ERROR.size:
+        return end, False
+    _, kind, _, _, _, code = _ERROR.unpack_from(buffer, begin)
+    if kind == kernel.NLMSG_ERROR:
+        raise Refused(-code)
+    # NLMSG_DONE stands behind the last sockets or alone; behind them it begins where they end.
+    length, kind, _, its_sequence, _, code = _ERROR.unpack_from(buffer, end - _ERROR.size)
+    if (length, kind, its_sequence) != (_ERROR.size, kernel.NLMSG_DONE, sequence):
+        return end, False
+    if code < 0:
+        raise Refused(-code)
+    return end - _ERROR.size, True
+
+
+def _refusal(code: int) -> Failure:
+    if code in _UNKNOWN_REQUEST:
+        return Failure(
+            "the kernel has no TCP socket diagnostics",
+            help="load them: `modprobe tcp_diag`",
+            exit_code=MISSING_PART,
+        )
+    name = errno.errorcode.get(code, str(code))
+    return Failure(f"the kernel refused to list TCP sockets: {name}", exit_code=MISSING_PART)
