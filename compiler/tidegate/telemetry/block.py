@@ -25,4 +25,4 @@ class Block:
     @property
     def digest(self) -> str:
         """Hex SHA-256 of the rows' bytes."""
-        return hashlib.sha256(np.ascontiguousarray(self.rows).view(np.uint8)).hexdigest()
+        return hashlib.sha256(np.ascontiguousarray(self.rows).view(np.uint8).data).hexdigest()

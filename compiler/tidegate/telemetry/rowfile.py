@@ -1,10 +1,11 @@
 """Reads a file of the collector's own rows, block by block, and refuses the first byte that is not a row."""
 
+import io
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +45,7 @@ def _blocks(path: Path) -> Iterator[memoryview]:
         raise Failure(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _fill(file: BinaryIO, buffer: memoryview) -> int:
+def _fill(file: io.FileIO, buffer: memoryview) -> int:
     filled = 0
     while filled < len(buffer) and (count := file.readinto(buffer[filled:])):
         filled += count
