@@ -1,9 +1,6 @@
 package tidegate.guard
 
-_is_whole_number(value) if {
-	is_number(value)
-	value == floor(value)
-}
+_is_whole_number(value) if value == floor(value)
 
 # The rules count in nanoseconds since 1970; RFC 3339 in UTC, to the second.
 _is_time(value) if {
