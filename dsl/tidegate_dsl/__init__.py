@@ -7,7 +7,7 @@ is checked against, `judge` is the mathematics of `require`.
 from dataclasses import dataclass
 from pathlib import Path
 
-from .check import check
+from .check import check_policy
 from .diagnostics import Diagnostic, Findings, summary
 from .diagnostics import render as _render
 from .errors import InputError, unreadable
@@ -15,7 +15,7 @@ from .inventory import read_fleet
 from .limits import Limits, read_limits
 from .membership import judge
 from .model import Policy
-from .parse import parse
+from .parse import parse_policy
 from .source import Source
 
 __all__ = [
@@ -63,9 +63,11 @@ def check_text(
         InputError: `inventory` can not be read.
     """
     source, findings = Source(path, text), Findings(path)
-    tree = parse(source, findings)
+    tree = parse_policy(source, findings)
     beside = Path(path).parent if directory is None else directory
-    policy = check(tree, source, directory=beside, inventory=inventory, limits=limits, findings=findings)
+    policy = check_policy(
+        tree, source, directory=beside, inventory=inventory, limits=limits, findings=findings
+    )
     in_order = sorted(findings.items, key=lambda found: (found.span.start, found.code))
     return CheckResult(source, policy, tuple(in_order))
 

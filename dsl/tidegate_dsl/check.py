@@ -28,7 +28,7 @@ _START: Final = Span(0, 0, 1, 1, 1)
 T = TypeVar("T")
 
 
-def check(
+def check_policy(
     file: syntax.File,
     source: Source,
     *,

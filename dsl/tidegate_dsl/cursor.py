@@ -15,6 +15,11 @@ class GiveUp(Exception):
     """The mistake is reported; leave this clause and go on behind it."""
 
 
+def opens(token: Token) -> bool:
+    """Whether this is a `{`, or a string without its closing quote that swallowed one."""
+    return token.text == "{" or (token.kind is Kind.BROKEN and token.text.endswith("{"))
+
+
 class Cursor:
     """A place in the tokens.
 
@@ -65,7 +70,7 @@ class Cursor:
         """Whether a `{` stands in the rest of the line."""
         index = self._index
         while self._tokens[index].kind not in (Kind.NEWLINE, Kind.END):
-            if self._tokens[index].text == "{":
+            if opens(self._tokens[index]):
                 return True
             index += 1
         return False

@@ -24,7 +24,6 @@ class Diagnostic:
         severity: an error refuses the policy, a warning does not.
         message: lower case, no full stop, the user's words in backticks.
         span: what is underlined.
-        label: a few words behind the underline, or None.
         notes: the cause, one line each.
         help: the way out, or None where the message says it.
     """
@@ -34,7 +33,6 @@ class Diagnostic:
     severity: Severity
     message: str
     span: Span
-    label: str | None = None
     notes: tuple[str, ...] = ()
     help: str | None = None
 
@@ -50,7 +48,6 @@ class Diagnostic:
             "end_column": self.span.end_column,
             "byte": self.span.start,
             "end_byte": self.span.end,
-            "label": self.label,
             "notes": list(self.notes),
             "help": self.help,
         }
@@ -69,12 +66,11 @@ class Findings:
         message: str,
         span: Span,
         *,
-        label: str | None = None,
         notes: tuple[str, ...] = (),
         help: str | None = None,  # noqa: A002 - the word that the user sees
     ) -> None:
         """Report an error."""
-        self.items.append(Diagnostic(self.path, code, "error", message, span, label, notes, help))
+        self.items.append(Diagnostic(self.path, code, "error", message, span, notes, help))
 
 
 def render(source: Source, diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
@@ -112,14 +108,13 @@ def _render_one(source: Source, diagnostic: Diagnostic, *, color: bool) -> str:
     gutter = " " * len(number)
     bar = paint("frame", "|")
     underline = paint(diagnostic.severity, "^" * max(1, _width(_shown(marked))))
-    label = f" {paint(diagnostic.severity, diagnostic.label)}" if diagnostic.label else ""
     head = paint(diagnostic.severity, f"{diagnostic.severity}[{diagnostic.code}]")
     rows = [
         f"{head}{paint('message', f': {_shown(diagnostic.message)}')}",
         f"{gutter}{paint('frame', '-->')} {_shown(source.path)}:{span.line}:{span.column}",
         f"{gutter} {bar}",
         f"{paint('frame', number)} {bar} {_shown(line)}".rstrip(),
-        f"{gutter} {bar} {' ' * _width(_shown(line[: span.column - 1]))}{underline}{label}",
+        f"{gutter} {bar} {' ' * _width(_shown(line[: span.column - 1]))}{underline}",
     ]
     notes = (*diagnostic.notes, *((f"help: {diagnostic.help}",) if diagnostic.help else ()))
     rows += [f"{gutter} {paint('frame', '=')} {_shown(note)}" for note in notes]

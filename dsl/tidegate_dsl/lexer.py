@@ -54,24 +54,24 @@ _BYTE_ORDER_MARK: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
 def lex(source: Source, findings: Findings) -> list[Token]:
     """All tokens, each line closed by NEWLINE and the file by END.
 
-    What is no token is reported once and becomes BROKEN, so that the parser can leave that clause in silence.
+    What is no token becomes BROKEN, and the first of a line is reported: the parser leaves its clause in silence.
     """
     tokens: list[Token] = []
     byte = 0
     for number, line in enumerate(source.lines, 1):
+        whole = True
         start = 1 if number == 1 and line.startswith(_BYTE_ORDER_MARK) else 0
         byte += len(utf8(line[:start]))
         for piece in _PIECE.finditer(line, start):  # the pieces touch: each starts where the last one ended
             text = piece.group()
             end = byte + (len(text) if text.isascii() else len(utf8(text)))
-            group = piece.lastgroup
-            if group == "punctuation":
-                tokens.append(
-                    Token(Kind.PUNCTUATION, text, Span(byte, end, number, piece.start() + 1, piece.end() + 1))
-                )
-            elif group != "blank":
-                span = Span(byte, end, number, piece.start() + 1, piece.end() + 1)
-                tokens.append(Token(_kind(group, text, span, findings), text, span))
+            if piece.lastgroup != "blank":
+                kind = _kind(piece.lastgroup, text)
+                token = Token(kind, text, Span(byte, end, number, piece.start() + 1, piece.end() + 1))
+                if kind is Kind.BROKEN and whole:  # what follows on the line is mostly the same mistake
+                    whole = False
+                    _report(token, findings)
+                tokens.append(token)
             byte = end
         tokens.append(Token(Kind.NEWLINE, "", Span(byte, byte, number, len(line) + 1, len(line) + 1)))
         byte += 1
@@ -79,26 +79,34 @@ def lex(source: Source, findings: Findings) -> list[Token]:
     return tokens
 
 
-def _kind(group: str | None, text: str, span: Span, findings: Findings) -> Kind:
-    """The kind of a string, an atom or a stray character; reports the one that is none."""
+def _kind(group: str | None, text: str) -> Kind:
+    if group == "punctuation":
+        return Kind.PUNCTUATION
     if group == "string":
-        if len(text) > 1 and text.endswith('"'):
-            return Kind.STRING
-        findings.error(
-            "L001", "this string has no closing quote", span, help='end it with `"` on the same line'
-        )
-        return Kind.BROKEN
+        return Kind.STRING if len(text) > 1 and text.endswith('"') else Kind.BROKEN
     for kind, pattern in _ATOMS:
         if pattern.fullmatch(text):
-            if kind is Kind.NUMBER and sum(map(str.isdigit, text)) > MAX_DIGITS:
-                findings.error("L003", f"this number has more than {MAX_DIGITS} digits", span)
-                return Kind.BROKEN
-            return kind
-    findings.error("L002", f"`{text}` is no word, number, prefix or string", span, help=_lexical_help(text))
+            return Kind.BROKEN if kind is Kind.NUMBER and _digits(text) > MAX_DIGITS else kind
     return Kind.BROKEN
 
 
-def _lexical_help(text: str) -> str | None:
+def _digits(text: str) -> int:
+    return sum(map(str.isdigit, text))
+
+
+def _report(broken: Token, findings: Findings) -> None:
+    text, span = broken.text, broken.span
+    if text.startswith('"'):
+        findings.error(
+            "L001", "this string has no closing quote", span, help='end it with `"` on the same line'
+        )
+    elif NUMBER.fullmatch(text):
+        findings.error("L003", f"this number has more than {MAX_DIGITS} digits", span)
+    else:
+        findings.error("L002", f"`{text}` is no word, number, prefix or string", span, help=_way_out(text))
+
+
+def _way_out(text: str) -> str | None:
     if text.isspace():
         return f"this is U+{ord(text):04X}, not a space; write a space"
     if text.startswith("-"):

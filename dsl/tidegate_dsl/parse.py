@@ -9,7 +9,7 @@ from typing import Final
 
 from . import syntax
 from .clauses import GRAMMARS, HEAD_GRAMMAR, OVERRIDE_GRAMMAR, Grammar
-from .cursor import Cursor, GiveUp
+from .cursor import Cursor, GiveUp, opens
 from .diagnostics import Findings
 from .lexer import Kind, Token, lex
 from .source import Source, Span
@@ -17,7 +17,7 @@ from .suggest import listed, nearest
 from .vocabulary import BLOCKS, OVERRIDE, TOP_LEVEL, ClauseRule
 
 
-def parse(source: Source, findings: Findings) -> syntax.File:
+def parse_policy(source: Source, findings: Findings) -> syntax.File:
     """The tree of what could be read; mistakes go to `findings`."""
     return _Parser(Cursor(lex(source, findings), findings), findings).file()
 
@@ -245,7 +245,7 @@ class _Parser:
             if starts_line and token.kind is Kind.WORD and token.text in BLOCKS:
                 return
             starts_line = token.kind is Kind.NEWLINE
-            if self.at.is_punctuation("{"):
+            if opens(token):
                 depth += 1
             elif self.at.is_punctuation("}"):
                 if depth == 0:

@@ -31,14 +31,19 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class ClauseRule:
-    """A clause: how it is written (one entry per form), and whether its block needs it."""
+    """A clause of a block.
+
+    Attributes:
+        keyword: its first word.
+        forms: how it is written, one entry a form.
+        required: its block needs it.
+        repeats: it may stand any number of times; otherwise once, or once for each subject (`require windows`).
+    """
 
     keyword: str
     forms: tuple[str, ...]
     required: bool = False
-    repeats: bool = (
-        False  # false: once in its block, or once for each subject (`require windows`, `limit … new`)
-    )
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +185,7 @@ TOP_LEVEL: Final = {
 
 _SELECT = (
     ClauseRule("measure", ("measure METRIC by prefix /LENGTH /LENGTH",), required=True),
-    ClauseRule("from", ("from traffic CLASS [where CONDITION and CONDITION …]",), required=True),
+    ClauseRule("from", ("from traffic CLASS [where CONDITION and CONDITION]",), required=True),
     ClauseRule("over", ("over DURATION step DURATION",), required=True),
     ClauseRule("rank", ("rank bottom N% of pop",), required=True),
     ClauseRule(
@@ -197,7 +202,7 @@ _SELECT = (
 )
 _APPLY = (
     ClauseRule("to", ("to SELECT",), required=True),
-    ClauseRule("in", ("in all | POP | GROUP, … [except POP, …]",), required=True),
+    ClauseRule("in", ("in POP, GROUP [except POP, GROUP]",), required=True),
     ClauseRule("set", ("set congestion_control ALGORITHM",), required=True),
     ClauseRule("when", ("when transfer_size >= SIZE",)),
     ClauseRule("fallback", ("fallback ungated",)),
@@ -209,7 +214,7 @@ _OVERRIDE = (ClauseRule("when", ("when transfer_size >= SIZE",), required=True),
 _LEARN = (
     ClauseRule("observe", ("observe cwnd by destination",), required=True),
     ClauseRule("toward", ("toward peer_pops",), required=True),
-    ClauseRule("in", ("in all | POP | GROUP, … [except POP, …]",), required=True),
+    ClauseRule("in", ("in POP, GROUP [except POP, GROUP]",), required=True),
     ClauseRule("smooth", ("smooth N every DURATION",), required=True),
     ClauseRule("set", ("set initcwnd between N and N segments",), required=True),
     ClauseRule("expire", ("expire DURATION",), required=True),

@@ -1,0 +1,75 @@
+"""The specification names every word of the language, and its rows say what the checker does."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tidegate_dsl.clauses import GRAMMARS, HEAD_GRAMMAR, OVERRIDE_GRAMMAR
+from tidegate_dsl.lexer import MAX_DIGITS
+from tidegate_dsl.vocabulary import (
+    BLOCKS,
+    EDITIONS,
+    MAX_WINDOWS,
+    METRICS,
+    OVERRIDE,
+    REASONS,
+    TOP_LEVEL,
+    TRAFFIC_CLASSES,
+    UNITS,
+)
+
+SPEC = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## \d+\. (\w+).*?\n(.*?)(?=^## |\Z)", SPEC, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_every_clause_has_a_row_in_its_section_and_no_row_is_without_one(block: str) -> None:
+    rows = re.findall(r"^\| `(.*?)` \|", SECTIONS[block].replace("\\|", "|"), re.MULTILINE)
+    forms = [form for rule in BLOCKS[block].values() for form in rule.forms]
+    assert [row for row in rows if row not in METRICS] == forms
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_needed_clauses_come_first_as_the_section_says(block: str) -> None:
+    needed = [rule.required for rule in BLOCKS[block].values()]
+    assert needed == sorted(needed, reverse=True)
+    said = {"select": "the first four clauses are needed", "apply": "the first three clauses are needed"}
+    assert said.get(block, "") in SECTIONS[block]
+    assert sum(needed) == {"select": 4, "apply": 3, "learn": 6, "test": 2}[block]
+
+
+def test_every_metric_has_its_type_and_places() -> None:
+    rows = {
+        name: (kind, set(places.split(", ")))
+        for name, kind, places in re.findall(
+            r"^\| `(\w+)` \| (\w+) \| ([\w, ]+) \|", SECTIONS["select"], re.MULTILINE
+        )
+    }
+    assert rows == {metric.name: (metric.dimension, set(metric.places)) for metric in METRICS.values()}
+
+
+def test_every_unit_stands_with_its_type() -> None:
+    rows = dict(re.findall(r"^\| (\w+) \| (.*?) \|", SECTIONS["Types"], re.MULTILINE))
+    for unit in UNITS.values():
+        assert f"`{unit.name}`" in rows[unit.dimension]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(f"`{word}`" for word in (*TRAFFIC_CLASSES, *REASONS)),
+        *(form for rules in (TOP_LEVEL, OVERRIDE) for rule in rules.values() for form in rule.forms),
+        *(f"edition {edition}" for edition in EDITIONS),
+        f"1 to {MAX_WINDOWS} windows",
+        f"at most {MAX_DIGITS} digits",
+    ],
+)
+def test_the_specification_names(word: str) -> None:
+    assert word in SPEC
+
+
+def test_every_clause_has_a_grammar() -> None:
+    assert {block: set(rules) - {"override"} for block, rules in BLOCKS.items()} == {
+        block: set(grammars) for block, grammars in GRAMMARS.items()
+    }
+    assert (set(OVERRIDE), set(TOP_LEVEL)) == (set(OVERRIDE_GRAMMAR), set(HEAD_GRAMMAR))
