@@ -218,6 +218,13 @@ class TestAnyText:
     def test_random_text_gives_diagnostics(self, text: str) -> None:
         assert_only_diagnostics(text)
 
+    @pytest.mark.parametrize(
+        "path", ["", "/", "\x00", "\ud800", "x" * 5000, "fleet/hosts.yml/x", "edge.tide"]
+    )
+    def test_an_inventory_that_is_none_is_one_error(self, path: str) -> None:
+        assert_only_diagnostics(POLICY.replace("fleet", path))
+        assert [found.code for found in check(POLICY.replace("fleet", path)).diagnostics] == ["N108"]
+
     @given(SALADS)
     def test_words_in_any_order_give_diagnostics(self, text: str) -> None:
         assert_only_diagnostics(text)

@@ -114,13 +114,14 @@ def _inventory(
 ) -> tuple[Path, Fleet] | None:
     """The inventory's directory, and the fleet in it; None where it is not named or reported."""
     if inventory is not None:
-        return inventory_directory(inventory), read_fleet(inventory)
+        fleet = read_fleet(inventory)
+        return inventory_directory(inventory), fleet
     named = find(file.head.clauses, syntax.Inventory)
     if named is None:
         return None
     path = directory / named.path.text
     try:
-        return inventory_directory(path), read_fleet(path)
+        fleet = read_fleet(path)
     except InputError as error:
         findings.error(
             "N108",
@@ -130,6 +131,7 @@ def _inventory(
             help=error.help or "the path is relative to the policy file",
         )
         return None
+    return inventory_directory(path), fleet
 
 
 def _check_names(blocks: list[syntax.Block], findings: Findings) -> None:

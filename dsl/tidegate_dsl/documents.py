@@ -34,6 +34,8 @@ class Document:
             raise unreadable(path, error) from error
         except UnicodeDecodeError as error:
             raise InputError(f"{path} is not UTF-8 text") from error
+        except ValueError as error:  # a path with a zero byte or a lone surrogate
+            raise InputError(f"{str(path)!r} is no path") from error
         try:
             self.root: Node | None = yaml.compose(text, Loader=loader)
         except yaml.MarkedYAMLError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .documents import Document
-from .errors import InputError
+from .errors import InputError, unreadable
 from .hosts import expand
 from .model import Fleet, Pop
 from .vocabulary import RESERVED_NAMES
@@ -69,11 +69,14 @@ def inventory_directory(inventory: Path) -> Path:
 
 
 def _file(inventory: Path) -> Path:
-    if not inventory.is_dir():
-        return inventory
-    for name in _FILES:
-        if (inventory / name).exists():
-            return inventory / name
+    try:
+        if not inventory.is_dir():
+            return inventory
+        for name in _FILES:
+            if (inventory / name).exists():
+                return inventory / name
+    except OSError as error:  # a path that is too long, or a directory that is not ours to read
+        raise unreadable(inventory, error) from error
     raise InputError(f"{inventory} holds no {_FILES[0]}")
 
 
