@@ -160,7 +160,7 @@ def _missing(message: str, way_out: str | None = None) -> Failure:
 
 def _reason(error: Exception) -> str:
     """The first line of what the engine said, without its version, its stack trace and the driver's frame."""
-    text = str(error).split(", Stack trace", 1)[0].strip() or type(error).__name__
-    caused = re.search(r"Caused by \w+\(.*?: (.*?)['\"]?\)\)", text)
-    line = caused[1] if caused else text.splitlines()[0]
-    return re.sub(r"\s*\(version .*\)$", "", line)
+    cause = getattr(error.__cause__, "reason", None)  # urllib3.exceptions.MaxRetryError
+    text = re.sub(r"^HTTPS?Connection\(.*?\): ", "", str(cause or error)).split(", Stack trace", 1)[0]
+    first = (text.strip() or type(error).__name__).splitlines()[0]
+    return re.sub(r"\s*\(version .*\)$", "", first)
