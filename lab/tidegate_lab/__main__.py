@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from dataclasses import asdict
 
@@ -16,7 +17,7 @@ _MISSING_PART = 3  # CONTRIBUTING.md, exit codes
 def main() -> None:
     """The TCP laboratory.
 
-    Exit code 0: every claim of the experiment holds; 1: one does not; 3: not root.
+    Exit code 0: every claim of the experiment holds; 1: one does not; 3: not root, or something is missing.
 
     Example: python -m tidegate_lab loss
     """
@@ -34,7 +35,12 @@ def loss(as_json: bool) -> None:
 
     Example: python -m tidegate_lab loss --json
     """
-    outcomes = loss_experiment.measure()
+    try:
+        outcomes = loss_experiment.measure()
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        reasons = "".join(f"\n  {note.strip()}" for note in getattr(error, "__notes__", []))
+        click.echo(f"error: the laboratory cannot work here: {error}{reasons}", err=True)
+        sys.exit(_MISSING_PART)
     claims = loss_experiment.claims(outcomes)
     if as_json:
         document = {"outcomes": [asdict(one) for one in outcomes], "claims": [asdict(one) for one in claims]}

@@ -77,7 +77,7 @@ def collecting(network, fleet_json, directory):
         collectors = []
         for pop, file in zip(POPS, files, strict=True):
             argv = ["ip", "netns", "exec", network.pops[pop.name], COMMANDS / "tidegate-collector", "run"]
-            argv += ["--interval", "200ms", "--pop", pop.name, "--host", pop.host]
+            argv += ["--interval", "100ms", "--pop", pop.name, "--host", pop.host]
             argv += ["--fleet", fleet_json, "--out", file]
             collectors.append(stack.enter_context(subprocess.Popen(argv)))
             stack.callback(collectors[-1].terminate)

@@ -17,7 +17,7 @@ PAUSE_S = 0.2
 
 @dataclass(frozen=True)
 class Traffic:
-    """By client label: the transfers; by client label and algorithm: in how many polls a connection ran it."""
+    """By client label: the transfers; by client label and algorithm: how often a poll saw a connection run it."""
 
     transfers: dict[str, list[Transfer]]
     algorithms: Counter[tuple[str, str]]
@@ -30,12 +30,13 @@ def traffic_for(network, seconds):
 
 
 def traffic_until(network, transfers, patience_s):
-    """Transfers to all prefixes until each has completed so many."""
+    """Transfers to all prefixes until each has completed so many, and was seen in a poll."""
     end = time.monotonic() + patience_s
 
-    def enough(completed):
-        assert time.monotonic() < end, {label: len(done) for label, done in completed.items()}
-        return all(len(done) >= transfers for done in completed.values())
+    def enough(traffic):
+        assert time.monotonic() < end, {label: len(done) for label, done in traffic.transfers.items()}
+        seen = {label for label, _ in traffic.algorithms}
+        return all(label in seen and len(done) >= transfers for label, done in traffic.transfers.items())
 
     return _traffic(network, enough)
 
@@ -45,11 +46,11 @@ def _traffic(network, enough):
     seen = Counter()
     with fetching([_client(network, label) for label in labels]) as running:
         while True:
-            completed = {label: [] for label in labels}
+            traffic = Traffic({label: [] for label in labels}, seen)
             for label, done in zip(labels, running.completed(), strict=True):
-                completed[label] += done
-            if enough(completed):
-                return Traffic(completed, seen)
+                traffic.transfers[label] += done
+            if enough(traffic):
+                return traffic
             seen.update(algorithms_in_use(network))
             time.sleep(POLL_S)
 
