@@ -15,9 +15,10 @@ from .counters import Counters
 from .errors import Failure
 from .options import KernelOptions, RowOptions, duration_ns, kernel_options, row_options, system_host
 from .schedule import next_slot
+from .sockets.arena import Arena
 from .sockets.capture import read_capture
 from .sockets.netlink import CONNECTED, EVERY, SocketDiag
-from .sockets.poll import BUFFER_LENGTH, poll
+from .sockets.poll import poll
 from .sockets.rows import make_rows
 
 
@@ -116,13 +117,13 @@ def collect(
     states = EVERY if source.all_states else CONNECTED
     diag = SocketDiag(source.netns)
     sink = rows.open_sink()
-    buffer = bytearray(BUFFER_LENGTH)
+    arena = Arena()
     counters = Counters()
     start_ns = time.monotonic_ns()
     slot = 0
     try:
         while not stop.is_set():
-            seen = poll(diag, origin, buffer, states=states, max_sockets=source.max_sockets)
+            seen = poll(diag, origin, arena, states=states, max_sockets=source.max_sockets)
             sink.write(seen.rows)
             counters.add(seen)
             if counters.polls == count:

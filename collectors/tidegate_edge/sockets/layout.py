@@ -111,7 +111,7 @@ def _by_length(lengths: npt.NDArray[np.uint32]) -> Iterator[tuple[int, Positions
     if bool((lengths == first).all()):
         yield first, np.arange(len(lengths))
         return
-    for length in np.unique(lengths).tolist():
+    for length in np.flatnonzero(np.bincount(lengths)).tolist():  # lengths are small: no need to sort
         yield length, np.flatnonzero(lengths == length)
 
 

@@ -8,15 +8,13 @@ import numpy as np
 
 from tidegate_edge.errors import MISSING_PART, Failure
 
+from .arena import Arena
 from .decode import Rows
 from .messages import find_messages
 from .netlink import CONNECTED, Broken, SocketDiag
 from .rows import Origin, make_rows
 
 ATTEMPTS: Final = 3
-
-# Some 4,000 sockets: enough to make a call of numpy cheap, small enough to stay in a processor's cache.
-BUFFER_LENGTH: Final = 1 << 21
 
 # 474 bytes each: 237 MB of rows.
 MAX_SOCKETS: Final = 500_000
@@ -44,7 +42,7 @@ class Poll:
 def poll(
     diag: SocketDiag,
     origin: Origin,
-    buffer: bytearray,
+    arena: Arena,
     *,
     states: int = CONNECTED,
     max_sockets: int = MAX_SOCKETS,
@@ -57,7 +55,7 @@ def poll(
     Args:
         diag: where the sockets are read.
         origin: what every row carries.
-        buffer: `BUFFER_LENGTH` bytes, to be used again by the next poll.
+        arena: its memory is handed out again: the rows of the poll before are overwritten.
         states: a bit for each TCP state wanted.
         max_sockets: rows kept; the rest is counted.
 
@@ -66,7 +64,7 @@ def poll(
     """
     for attempt in range(ATTEMPTS):
         try:
-            seen = _once(diag, origin, buffer, states, max_sockets, attempt)
+            seen = _once(diag, origin, arena, states, max_sockets, attempt)
         except Broken as broken:
             diag.reopen()
             lost = broken
@@ -77,18 +75,19 @@ def poll(
 
 
 def _once(
-    diag: SocketDiag, origin: Origin, buffer: bytearray, states: int, max_sockets: int, retries: int
+    diag: SocketDiag, origin: Origin, arena: Arena, states: int, max_sockets: int, retries: int
 ) -> Poll:
-    words = np.frombuffer(buffer, "<u4")
+    words = np.frombuffer(arena.buffer, "<u4")
+    arena.rewind()
     rows: list[Rows] = []
     kept = damaged = left_out = 0
     interrupted = False
     observed_at_ns = time.time_ns()
-    for datagrams in diag.dump(states, buffer):
+    for datagrams in diag.dump(states, arena.buffer):
         if kept >= max_sockets:
             left_out += len(find_messages(words, datagrams).starts)
             continue
-        batch = make_rows(words, datagrams, origin, observed_at_ns)
+        batch = make_rows(words, datagrams, origin, observed_at_ns, arena.rows)
         rows.append(batch.rows[: max_sockets - kept])
         kept += len(rows[-1])
         left_out += len(batch.rows) - len(rows[-1])

@@ -1,10 +1,11 @@
 """The pure step from netlink datagrams to finished rows: decoded, classified, then cut."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tidegate_edge.schemas.rows import ROW, ROW_LENGTH, new_rows
 
@@ -48,8 +49,16 @@ class Batch:
     interrupted: bool
 
 
+def _fresh(count: int) -> npt.NDArray[np.uint8]:
+    return np.empty((count, ROW_LENGTH), np.uint8)
+
+
 def make_rows(
-    words: Words, datagrams: Sequence[tuple[int, int]], origin: Origin, observed_at_ns: int
+    words: Words,
+    datagrams: Sequence[tuple[int, int]],
+    origin: Origin,
+    observed_at_ns: int,
+    memory: Callable[[int], npt.NDArray[np.uint8]] = _fresh,
 ) -> Batch:
     """The rows of datagrams that lie one behind the other.
 
@@ -58,9 +67,12 @@ def make_rows(
         datagrams: begin and end of each datagram, bytes; begins are multiples of four.
         origin: what every row carries.
         observed_at_ns: Unix time of the poll, nanoseconds.
+        memory: gives room for so many rows, one a line.
     """
     sockets = find_sockets(words, datagrams)
-    rows = _stamped(len(sockets.starts), origin, observed_at_ns)
+    room = memory(len(sockets.starts))
+    room[:] = _stamp(origin, observed_at_ns)
+    rows = room.reshape(-1).view(ROW)
     local, remote = fill_rows(rows, sockets)
     if origin.classifier:
         rows["traffic_class"] = origin.classifier.classify(local, remote)
@@ -69,15 +81,13 @@ def make_rows(
     return Batch(rows, sockets.other, sockets.damaged, sockets.interrupted)
 
 
-def _stamped(count: int, origin: Origin, observed_at_ns: int) -> Rows:
-    """Rows that differ from new ones in what is the same for all of them: one copy instead of a column each."""
+def _stamp(origin: Origin, observed_at_ns: int) -> npt.NDArray[np.uint8]:
+    """The bytes of a row with what is the same for all of them: one copy instead of a column each."""
     stamp = new_rows(1)
     stamp["observed_at_ns"] = observed_at_ns
     stamp["pop"] = origin.pop.encode()
     stamp["host"] = origin.host.encode()
-    raw = np.empty((count, ROW_LENGTH), np.uint8)
-    raw[:] = stamp.view(np.uint8)
-    return raw.reshape(-1).view(ROW)
+    return stamp.view(np.uint8)
 
 
 _OFFSETS: Final = {name: place[1] for name, place in (ROW.fields or {}).items()}

@@ -1,0 +1,160 @@
+"""What a poll costs over the kernel's own price for the same sockets.
+
+`python collectors/bench/collector_cost.py` prints it; `measure()` is for others to call. As root the sockets are
+opened in a network namespace of the measuring process, else in place.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from ipaddress import ip_network
+from pathlib import Path
+
+from tidegate_edge.sockets import kernel, netlink
+from tidegate_edge.sockets.arena import Arena
+from tidegate_edge.sockets.poll import poll
+from tidegate_edge.sockets.rows import Origin
+from tidegate_edge.sockets.traffic import INTRA_POP, NEAR, ORIGIN, POP_TO_POP, Classifier
+
+PAIRS = 10_000
+ROUNDS = 15
+CLONE_NEWNET = 0x40000000
+FLOOR_ATTRIBUTES = kernel.WANTED_ATTRIBUTES | 1 << kernel.INET_DIAG_SKMEMINFO - 1
+
+
+def measure() -> dict[str, dict[str, object]]:
+    """CPU of a poll (user and system) over that of two bare dumps, each the least of interleaved rounds.
+
+    Returns:
+        `collector.netlink_over_floor`: the floor is one dump of each family with INFO, BBR, CONG and SKMEM, as
+        `ss` asks for them, received by `recv_into` and thrown away. `collector.netlink_over_own_request`: the
+        floor is the collector's own request, thrown away.
+
+    Raises:
+        RuntimeError: the measurement failed; its error output has been passed on.
+    """
+    script = [sys.executable, str(Path(__file__)), "--measure"]
+    done = subprocess.run(script, stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(script)}: exit code {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def measure_here() -> dict[str, dict[str, object]]:
+    """As `measure`, in this process: it stays in the namespace until it ends."""
+    if os.geteuid() == 0:
+        enter_new_namespace()
+    with ExitStack() as holders:
+        left = PAIRS
+        while left:
+            pairs = min(left, PAIRS // 2, pairs_per_process())
+            family = socket.AF_INET if left > PAIRS // 2 else socket.AF_INET6
+            holders.enter_context(holder(family, pairs))
+            left -= pairs
+        return compare()
+
+
+def compare() -> dict[str, dict[str, object]]:
+    arena = Arena()
+    diag = netlink.SocketDiag()
+    origin = Origin("ams1", "bench", classifier=fleet_of_fifty())
+    floor_requests = netlink.walk_by_family(netlink.CONNECTED, FLOOR_ATTRIBUTES)
+    own_requests = netlink.one_walk(netlink.CONNECTED, kernel.WANTED_ATTRIBUTES)
+    costs: dict[str, list[float]] = {"floor": [], "own": [], "poll": []}
+    for _ in range(ROUNDS):
+        costs["floor"].append(cpu_us(lambda: throw_away(floor_requests, arena.buffer)))
+        costs["own"].append(cpu_us(lambda: throw_away(own_requests, arena.buffer)))
+        costs["poll"].append(cpu_us(lambda: poll(diag, origin, arena)))
+    sockets = sum(map(len, poll(diag, origin, arena).rows))
+    floor, own, full = (min(costs[name]) / sockets for name in ("floor", "own", "poll"))
+    return {
+        "collector.netlink_over_floor": {
+            "value": round(full / floor, 3),
+            "unit": "ratio",
+            "against": f"bare dumps of both families with INFO, BBR, CONG and SKMEM, {floor:.2f} us of CPU a socket, "
+            f"{sockets} sockets; a poll takes {full:.2f} us",
+        },
+        "collector.netlink_over_own_request": {
+            "value": round(full / own, 3),
+            "unit": "ratio",
+            "against": f"a bare dump with the collector's own request, {own:.2f} us of CPU a socket",
+        },
+    }
+
+
+def throw_away(requests: list[tuple[int, bytes]], buffer: bytearray) -> None:
+    """Receive the answers and look only for their end."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 4) as diag:
+        for kind, payload in requests:
+            diag.send(struct.pack("<IHHII", 16 + len(payload), kind, 0x301, 1, 0) + payload)
+            done = False
+            while not done:
+                end = diag.recv_into(buffer)
+                done = struct.unpack_from("<IH", buffer, end - 20) == (20, kernel.NLMSG_DONE)
+
+
+def cpu_us(work) -> float:
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    work()
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return 1e6 * (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+
+
+def fleet_of_fifty() -> Classifier:
+    """Fifty POPs with four prefixes each, and twenty origins."""
+    prefixes = [(ip_network(f"198.18.{n}.0/24"), ORIGIN) for n in range(20)]
+    for pop in range(50):
+        kind = POP_TO_POP if pop else INTRA_POP
+        for n in range(2):
+            prefixes.append((ip_network(f"198.19.{2 * pop + n}.0/24"), kind))
+            prefixes.append((ip_network(f"2001:db8:{pop:x}:{n:x}00::/56"), kind))
+    return Classifier([*prefixes, *((network, INTRA_POP) for network in NEAR)])
+
+
+@contextmanager
+def holder(family: socket.AddressFamily, pairs: int) -> Iterator[None]:
+    """A process that holds connected loopback pairs until the context ends."""
+    command = [sys.executable, __file__, "--hold", str(int(family)), str(pairs)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        if process.stdout.readline() != b"ready\n":
+            raise RuntimeError(f"could not open {pairs} pairs")
+        yield
+        process.stdin.close()
+
+
+def hold(family: socket.AddressFamily, pairs: int) -> None:
+    pairs_per_process()
+    listener = socket.create_server(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0), family=family)
+    held = []
+    for _ in range(pairs):
+        held.append(socket.create_connection(listener.getsockname()[:2]))
+        held.append(listener.accept()[0])
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+def pairs_per_process() -> int:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return (hard - 100) // 2
+
+
+def enter_new_namespace() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "unshare")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+if __name__ == "__main__":
+    if "--hold" in sys.argv:
+        hold(socket.AddressFamily(int(sys.argv[2])), int(sys.argv[3]))
+    else:
+        print(json.dumps(measure_here() if "--measure" in sys.argv else measure(), indent=2))
