@@ -260,7 +260,7 @@ def apply(settings: Settings, plan_file: Path, limits: Path | None, as_json: boo
         found = judge(guard_input(made, checked), opa=settings.opa)
         written = []
         if found.allow:
-            written = emit.emit(made, Path(checked.inventory))
+            written = emit.emit(made, _short(Path(checked.inventory)))
             state.record_applied(settings.state, made)
     if as_json:
         files = [{"pop": w.pop, "path": str(w.path), "changed": w.changed} for w in written]
@@ -353,9 +353,14 @@ def _checked(path: Path, limits: Path | None) -> Policy:
 
 def _limits(path: Path | None) -> Path:
     """The limits that the guard reads too, named as short as can be."""
-    shipped = Path(str(resources.files("tidegate") / "policies" / "limits.yaml")).resolve()
-    beside = shipped.relative_to(Path.cwd()) if shipped.is_relative_to(Path.cwd()) else shipped
-    return path or beside
+    shipped = Path(str(resources.files("tidegate") / "policies" / "limits.yaml"))
+    return path or _short(shipped)
+
+
+def _short(path: Path) -> Path:
+    """The same file or directory, named from here where it lies below."""
+    whole, here = path.resolve(), Path.cwd()
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 
 def _network(prefix: str) -> str:

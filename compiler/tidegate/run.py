@@ -73,7 +73,7 @@ def common_watermark(client: Client, policy: Policy, as_of: datetime, grace: tim
     if not known:
         raise Failure(
             f"{NO_TELEMETRY} before {as_of:%Y-%m-%dT%H:%M:%SZ}",
-            help="load some with `tidegate ingest FILE`, or give the telemetry's time with `--at`",
+            help="load some with `tidegate ingest FILE`, or give the telemetry's time with `--as-of`",
             exit_code=BAD_INPUT,
         )
     return min(known)

@@ -53,27 +53,25 @@ def verdict(console: Console, found: Verdict) -> None:
     _line(console, "red", f"Open Policy Agent denies it ({len(found.denials)}):")
     for denial in found.denials:
         place = " ".join(part for part in (denial.pop, denial.prefix) if part)
-        console.print(Text(f"  {denial.code}: {place + ': ' if place else ''}{denial.message}"))
+        _line(console, "", f"  {denial.code}: {place + ': ' if place else ''}{denial.message}")
 
 
 def files(console: Console, written: Iterable[Written]) -> None:
     """The variables' files."""
     for file in written:
-        console.print(Text(f"  {'wrote    ' if file.changed else 'unchanged'} {file.path}"))
+        _line(console, "", f"  {'wrote    ' if file.changed else 'unchanged'} {file.path}")
 
 
 def explanation(console: Console, found: Explanation, decision: str) -> None:
     """Timeline, rate against threshold, each clause passed or failed, and what the plan made of it."""
     _line(console, "bold", f"{found.prefix} at {found.pop}, by {found.select}: {decision}")
     if not found.windows:
-        console.print("  not observed in the lookback")
+        _line(console, "", "  not observed in the lookback")
         return
     last = found.windows[-1]
-    console.print(f"  timeline   {found.timeline}  (1 slow, 0 not slow, . not observed; oldest first)")
-    console.print(
-        f"  last       {found.metric} {say(found.metric, last.value)},"
-        f" threshold {say(found.metric, last.threshold)}, {last.samples} samples"
-    )
+    _line(console, "", f"  timeline   {found.timeline}  (1 slow, 0 not slow, . not observed; oldest first)")
+    rate, threshold = say(found.metric, last.value), say(found.metric, last.threshold)
+    _line(console, "", f"  last       {found.metric} {rate}, threshold {threshold}, {last.samples} samples")
     width = max(len(judged.clause.text) for judged in found.clauses)
     for judged in found.clauses:
         mark, style = ("pass", "green") if judged.passed else ("FAIL", "red")
@@ -85,7 +83,7 @@ def failure(console: Console, message: str, help_text: str | None) -> None:
     """An error in the house's form."""
     _line(console, "red", f"error: {message}")
     if help_text:
-        console.print(Text(f"  help: {help_text}"))
+        _line(console, "", f"  help: {help_text}")
 
 
 def _line(console: Console, style: str, text: str) -> None:

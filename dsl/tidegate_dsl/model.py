@@ -112,7 +112,9 @@ class MembershipTest:
     clause: Clause
     prefix: str
     pop: str
-    membership: str  # "1" member, "0" observed and not member, "." not observed; oldest first, repeated by "..."
+    membership: (
+        str  # by window, oldest first: "1" member, "0" observed, "." not observed; one for each window
+    )
     select: str
     expect: Literal["includes", "excludes"]
     because: str | None  # duty_cycle, flap_rate or windows
