@@ -5,6 +5,7 @@ All arithmetic is on integers, so that no machine's floating point shows in the 
 
 import ipaddress
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -110,7 +111,8 @@ def _write(
             f"{path}: cannot be written: {error.strerror}", help="what stood there is unchanged"
         ) from error
     finally:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink()
 
 
 @dataclass(frozen=True, slots=True)

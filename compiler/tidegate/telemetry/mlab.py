@@ -122,10 +122,10 @@ def _members(path: Path) -> Iterator[tuple[str, bytes]]:
                 with tarfile.open(fileobj=bounded, mode="r|") as archive:
                     for member in archive:
                         name = member.name
-                        content = archive.extractfile(member)
+                        content = archive.extractfile(member) if member.isreg() else None
                         if content is not None:
                             yield name, _unpacked(name, content.read(MAX_MEMBER_BYTES + 1))
-                        archive.members.clear()  # type: ignore[attr-defined]  # tarfile keeps every header otherwise
+                        archive.members.clear()  # type: ignore[attr-defined]  # else tarfile keeps every header
                 while bounded.read(2**20):
                     pass
             except (*_DAMAGED, _TooLargeError) as error:

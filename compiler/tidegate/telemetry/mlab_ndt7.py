@@ -97,6 +97,8 @@ def _row(snapshot: dict[str, Any]) -> dict[str, int] | str:
     row |= {"send_wscale": scales & 15, "receive_wscale": scales >> 4}
     if row["max_pacing_rate"] == -1:  # the kernel's ~0: unlimited
         row["max_pacing_rate"] = 2**64 - 1
+    if not all(isinstance(value, int) for value in row.values()):
+        raise ValueError("a snapshot holds a value that is no integer")
     if any(not 0 <= value < 256 ** ROW[name].itemsize for name, value in row.items()):
         return "value out of range"
     return row
