@@ -13,7 +13,7 @@ UV_VERSION := 0.13.8
 # The Debian packages that the system suites need: real hosts, real web servers, real namespaces.
 SYSTEM_PACKAGES := debootstrap iproute2 nginx-light openssh-client openssh-server podman procps runc util-linux
 
-PYTHON_FILES := dsl compiler collectors lab schemas tests conftest.py
+PYTHON_FILES := dsl compiler collectors lab plugins schemas tests conftest.py
 
 .PHONY: help setup opa system demo test lint bench lab clean proto
 
@@ -74,6 +74,7 @@ lint: setup  ## ruff, mypy, ansible-lint, yamllint, opa, shellcheck
 	opa fmt --list --fail policies
 	git ls-files '*.sh' .ci/run | xargs shellcheck
 	yamllint --strict .
+	playbooks/link-collection.sh
 	ansible-lint --offline
 
 bench: setup  ## ratios against floors and peers, to build/bench.json

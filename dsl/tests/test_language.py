@@ -50,7 +50,7 @@ class TestExample:
         result = check_file(EXAMPLE, limits=ROOT / "policies" / "limits.yaml")
         assert render(result) == ""
         assert result.policy is not None
-        assert result.policy.applies[0].pops == ("fra2",)
+        assert result.policy.applies[0].pops == ("ams1", "fra2", "sin1")
         assert result.policy.learns[0].pops == ("ams1", "fra2", "iad1", "sin1")
         assert (Path(result.policy.inventory) / "hosts.yml").samefile(ROOT / "inventory" / "hosts.yml")
 
@@ -66,7 +66,7 @@ class TestExample:
             ("retransmit_ratio", "<", 5_000),
         ]
         assert select.hold_us == 7_200_000_000
-        assert rule.min_bytes == {"fra2": 250_000}
+        assert rule.min_bytes == {"ams1": 100_000, "fra2": 250_000}
         assert rule.hold_out_ppm == 100_000
         assert not rule.ungated_fallback
         assert (learn.smooth_ppm, learn.every_us, learn.expire_us) == (500_000, 1_000_000, 600_000_000)
