@@ -27,14 +27,15 @@ def arrow_table(rows: npt.NDArray[np.void]) -> pa.Table:
         piece = rows[start : start + _PIECE]
         for name, column in columns.items():
             column[start : start + _PIECE] = piece[name]
-    return pa.table(
-        {name.removesuffix("_ns"): _array(name, column) for name, column in columns.items()},
-    )
+    # From buffers: `pa.array` of a numpy column would first import pandas where it is installed.
+    arrays = [
+        pa.Array.from_buffers(_type(name, column.dtype), len(column), [None, pa.py_buffer(column)])
+        for name, column in columns.items()
+    ]
+    return pa.Table.from_arrays(arrays, names=[name.removesuffix("_ns") for name in columns])
 
 
-def _array(name: str, column: npt.NDArray[np.generic]) -> pa.Array:
-    if column.dtype.kind in "SV":
-        return pa.Array.from_buffers(pa.binary(column.itemsize), len(column), [None, pa.py_buffer(column)])
+def _type(name: str, dtype: np.dtype[np.generic]) -> pa.DataType:
     if name == _TIME:
-        return pa.array(column.view(np.int64), pa.timestamp("ns", tz="UTC"))
-    return pa.array(column)
+        return pa.timestamp("ns", tz="UTC")
+    return pa.binary(dtype.itemsize) if dtype.kind in "SV" else pa.from_numpy_dtype(dtype)
