@@ -162,5 +162,5 @@ def _reason(error: Exception) -> str:
     """The first line of what the engine said, without its version, its stack trace and the driver's frame."""
     cause = getattr(error.__cause__, "reason", None)  # urllib3.exceptions.MaxRetryError
     text = re.sub(r"^HTTPS?Connection\(.*?\): ", "", str(cause or error)).split(", Stack trace", 1)[0]
-    first = (text.strip() or type(error).__name__).splitlines()[0]
-    return re.sub(r"\s*\(version .*\)$", "", first)
+    first = (text.strip() or type(error).__name__).splitlines()[0].rpartition("DB::Exception: ")[2]
+    return re.sub(r"\s*\((version|for url) .*\)$", "", first)
