@@ -62,7 +62,7 @@ def _rows(path: Path, data: memoryview, offset: int) -> npt.NDArray[np.void]:
             byte = offset + start + int(at)
             raise Failure(
                 f"{path}: byte {byte}:{text.partition(':')[2]}",
-                help=f"`head -c {byte}` keeps the whole rows before it; the collector writes them anew"
+                help=f"keep the whole rows before it: head -c {byte} {path} > whole.pb"
                 if byte
                 else "tidegate ingest reads rows of tidegate-collector and M-Lab's .tgz archives",
             ) from error
