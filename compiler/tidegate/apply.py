@@ -1,14 +1,15 @@
-"""Whether a saved plan may be applied now: stale plans are refused, whatever made them stale."""
+"""Whether a saved plan may be applied: what the guard is asked, and what makes a plan stale."""
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from tidegate_dsl.model import Policy
 
 from tidegate.contracts import sha256_digest
 from tidegate.errors import ANSWER_IS_NO, Failure
 from tidegate.fleet import fleet_document
-from tidegate.plan import Plan, parse_time
+from tidegate.guard import plan_document
+from tidegate.plan import Plan, parse_time, vars_of
 
 MAX_AGE: Final = timedelta(hours=1)
 
@@ -42,3 +43,13 @@ def refuse_stale(plan: Plan, policy: Policy, applied: Plan | None, now: datetime
             help=f"make a new one: tidegate plan {policy.path}",
             exit_code=ANSWER_IS_NO,
         )
+
+
+def guard_input(plan: Plan, policy: Policy) -> dict[str, Any]:
+    """What the guard is asked about a plan."""
+    return plan_document(
+        vars_by_pop={pop: vars_of(plan, pop) for pop in plan.pops},
+        fleet=fleet_document(policy.fleet),
+        as_of=plan.document["as_of"],
+        watermark=plan.document["watermark"],
+    )

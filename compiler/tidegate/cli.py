@@ -16,11 +16,14 @@ from tidegate_dsl import InputError, check_file, read_fleet, render, summary
 from tidegate_dsl.model import Policy
 
 from tidegate import emit, show, state
-from tidegate.apply import refuse_stale
+from tidegate.apply import guard_input, refuse_stale
 from tidegate.errors import ANSWER_IS_NO, BAD_INPUT, Failure
+from tidegate.explain import document as explained
+from tidegate.explain import explain as explain_prefix
 from tidegate.fleet import fleet_document
 from tidegate.guard import judge, vars_document
 from tidegate.plan import Plan, load, parse_time, save
+from tidegate.run import make_plan
 
 OUT: Final = Console(highlight=False)
 ERR: Final = Console(stderr=True, highlight=False)
@@ -176,6 +179,7 @@ def simulate(inventory: Path, out: Path, seed: int, start: datetime, hours: floa
     \b
     tidegate simulate --inventory inventory --out build/simulated
     """
+    import tidegate.telemetry  # noqa: PLC0415, F401 - says which extra is missing
     from tidegate.simulate import simulate as run_simulation  # noqa: PLC0415
 
     with _status("simulating a fleet"):
@@ -214,8 +218,6 @@ def plan(
     \b
     tidegate plan dsl/examples/edge.tide
     """
-    from tidegate.run import guard_input, make_plan  # noqa: PLC0415
-
     checked = _checked(policy, limits)
     now = _now()
     with state.locked(settings.state), _store(settings) as client, _status("planning") as progress:
@@ -251,8 +253,6 @@ def apply(settings: Settings, plan_file: Path, limits: Path | None, as_json: boo
     \b
     tidegate apply .tidegate/plans/20261120T060000Z-0123456789abcdef.json
     """
-    from tidegate.run import guard_input  # noqa: PLC0415
-
     with state.locked(settings.state):
         made = load(plan_file)
         checked = _checked(Path(made.document["policy"]["path"]), limits)
@@ -288,9 +288,6 @@ def explain(
     \b
     tidegate explain 198.18.7.0/24 --at fra2
     """
-    from tidegate.explain import document as explained  # noqa: PLC0415
-    from tidegate.explain import explain as explain_prefix  # noqa: PLC0415
-
     made = load(plan_file) if plan_file else state.applied(settings.state)
     if made is None:
         raise Failure(

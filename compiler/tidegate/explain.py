@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from clickhouse_connect.driver.client import Client
 from tidegate_dsl.model import Clause, Select
 
 from tidegate.metrics import PPM, RETRANSMIT_RATIO
 from tidegate.select import Measurement, measure, meets, window_values
+
+if TYPE_CHECKING:  # the packages of a store are an extra
+    from clickhouse_connect.driver.client import Client
 
 Document = dict[str, Any]
 
@@ -47,7 +49,7 @@ class Explanation:
     qualifies: bool
 
 
-def explain(client: Client, select: Select, mark: datetime, pop: str, prefix: str) -> Explanation:
+def explain(client: "Client", select: Select, mark: datetime, pop: str, prefix: str) -> Explanation:
     """Measure a prefix as selection does and judge it clause by clause."""
     found = measure(client, select, mark, [(pop, prefix)])
     windows = tuple(Window(*values) for values in window_values(client, select, mark, pop, prefix))

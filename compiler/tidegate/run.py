@@ -2,26 +2,27 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from clickhouse_connect.driver.client import Client
 from tidegate_dsl.model import Policy, Select
 
 from tidegate.contracts import sha256_digest
 from tidegate.decide import Decision, Evidence, decide
 from tidegate.errors import BAD_INPUT, Failure
 from tidegate.fleet import fleet_document
-from tidegate.guard import plan_document
-from tidegate.plan import Plan, build, vars_of
+from tidegate.plan import Plan, build
 from tidegate.select import measure, observed_prefixes, qualifying
 from tidegate.windows import close, watermark
+
+if TYPE_CHECKING:  # the packages of a store are an extra
+    from clickhouse_connect.driver.client import Client
 
 Progress = Callable[[str], None]
 NO_TELEMETRY: Final = "there is no telemetry to plan from"
 
 
 def make_plan(
-    client: Client,
+    client: "Client",
     policy: Policy,
     previous: Plan | None,
     *,
@@ -60,7 +61,7 @@ def make_plan(
     )
 
 
-def common_watermark(client: Client, policy: Policy, as_of: datetime, grace: timedelta) -> datetime:
+def common_watermark(client: "Client", policy: Policy, as_of: datetime, grace: timedelta) -> datetime:
     """The latest moment up to which every select's windows can be closed.
 
     Raises:
@@ -79,18 +80,8 @@ def common_watermark(client: Client, policy: Policy, as_of: datetime, grace: tim
     return min(known)
 
 
-def guard_input(plan: Plan, policy: Policy) -> dict[str, Any]:
-    """What the guard is asked about a plan."""
-    return plan_document(
-        vars_by_pop={pop: vars_of(plan, pop) for pop in plan.pops},
-        fleet=fleet_document(policy.fleet),
-        as_of=plan.document["as_of"],
-        watermark=plan.document["watermark"],
-    )
-
-
 def _evidence(
-    client: Client, policy: Policy, select: Select, mark: datetime, before: list[Decision]
+    client: "Client", policy: Policy, select: Select, mark: datetime, before: list[Decision]
 ) -> Evidence:
     rules = {rule.name for rule in policy.applies if rule.select == select.name}
     selected = [(d.pop, d.prefix) for d in before if d.rule in rules]

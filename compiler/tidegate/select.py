@@ -9,13 +9,15 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from clickhouse_connect.driver.client import Client
 from tidegate_dsl.model import Condition, Select
 
 from tidegate.metrics import METRICS, PPM, RETRANSMIT_RATIO
 from tidegate.windows import US, lookback, view_of
+
+if TYPE_CHECKING:  # the packages of a store are an extra
+    from clickhouse_connect.driver.client import Client
 
 _COMPARISON: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
@@ -73,10 +75,9 @@ class Measurement:
         )
 
 
-def qualifying(client: Client, select: Select, mark: datetime) -> list[Measurement]:
+def qualifying(client: "Client", select: Select, mark: datetime) -> list[Measurement]:
     """What the select selects at `mark`, by POP, then prefix; windows must be closed."""
-    where = f"(pop, prefix, prefix_length) IN ({_members_sql(select)})"
-    members = _measure(client, select, mark, where, {})
+    members = _measure(client, select, mark, "1", " AND ".join(_requirements(select)), {})
     return [m for m in members if excluded_by(select, m) is None]
 
 
@@ -86,18 +87,18 @@ def excluded_by(select: Select, measured: Measurement) -> Condition | None:
 
 
 def measure(
-    client: Client, select: Select, mark: datetime, prefixes: Sequence[tuple[str, str]]
+    client: "Client", select: Select, mark: datetime, prefixes: Sequence[tuple[str, str]]
 ) -> list[Measurement]:
     """The measurements of given (POP, prefix), whether or not they qualify; unobserved ones are missing."""
     if not prefixes:
         return []
     keys = [(pop, *_mapped(prefix)) for pop, prefix in prefixes]
     where = "(pop, prefix, prefix_length) IN {keys:Array(Tuple(String, IPv6, UInt8))}"
-    return _measure(client, select, mark, where, {"keys": keys})
+    return _measure(client, select, mark, where, "1", {"keys": keys})
 
 
 def window_values(
-    client: Client, select: Select, mark: datetime, pop: str, prefix: str
+    client: "Client", select: Select, mark: datetime, pop: str, prefix: str
 ) -> list[tuple[datetime, int, int, int, bool]]:
     """(start, samples, value, threshold, member) of each observed window of one prefix, oldest first."""
     address, length = _mapped(prefix)
@@ -113,7 +114,7 @@ def window_values(
     ]
 
 
-def observed_prefixes(client: Client, select: Select, mark: datetime) -> dict[str, int]:
+def observed_prefixes(client: "Client", select: Select, mark: datetime) -> dict[str, int]:
     """Prefixes observed in at least one window of the lookback, by POP."""
     rows = client.query(
         "SELECT pop, uniqExact(prefix, prefix_length) FROM prefix_windows"
@@ -137,12 +138,13 @@ def _masks(select: Select) -> str:
     return f"groupBitOr({bit}) AS seen, groupBitOrIf({bit}, member = 1) AS slow"
 
 
+_MEASURED: Final = ("delivery_rate", "rtt", "cwnd", "min_rtt")  # as Measurement has them
 _PAIRS: Final = "bitAnd(seen, bitShiftRight(seen, 1))"
 _FLIPS: Final = f"bitCount(bitAnd(bitXor(slow, bitShiftRight(slow, 1)), {_PAIRS}))"
 
 
-def _members_sql(select: Select) -> str:
-    """The prefixes that pass every `require`, compared as integers: no ratio is ever rounded."""
+def _requirements(select: Select) -> list[str]:
+    """Every `require` as SQL over the masks, compared as integers: no ratio is ever rounded."""
     requirements = ["slow != 0"]
     if select.min_windows:
         requirements.append(f"bitCount(seen) >= {select.min_windows.value}")
@@ -150,11 +152,7 @@ def _members_sql(select: Select) -> str:
         requirements.append(f"bitCount(slow) * {PPM} >= {select.min_duty_cycle.value * select.windows}")
     if select.max_flap_rate:
         requirements.append(f"{_FLIPS} * {PPM} <= {select.max_flap_rate.value} * bitCount({_PAIRS})")
-    return (
-        f"SELECT pop, prefix, prefix_length FROM (SELECT pop, prefix, prefix_length, {_masks(select)}"
-        f" FROM prefix_windows WHERE {_SPAN} GROUP BY pop, prefix, prefix_length"
-        f" SETTINGS optimize_aggregation_in_order = 1) WHERE {' AND '.join(requirements)}"
-    )
+    return requirements
 
 
 def meets(measured: Measurement, condition: Condition) -> bool:
@@ -171,16 +169,16 @@ def meets(measured: Measurement, condition: Condition) -> bool:
 
 
 def _measure(
-    client: Client, select: Select, mark: datetime, where: str, parameters: dict[str, Any]
+    client: "Client", select: Select, mark: datetime, where: str, having: str, parameters: dict[str, Any]
 ) -> list[Measurement]:
-    aggregates = ", ".join(
-        f"{METRICS[name].lookback}" for name in ("delivery_rate", "rtt", "cwnd", "min_rtt")
-    )
+    """One pass over the lookback, in the order of the table's key; medians only of metrics that are asked for."""
+    asked = {select.metric, "min_rtt", *(condition.metric for condition in select.exclude)}
+    aggregates = [METRICS[name].lookback if name in asked else "0" for name in _MEASURED]
     rows = client.query(
-        f"SELECT pop, prefix, prefix_length, {_masks(select)}, {_FLIPS}, bitCount({_PAIRS}), {aggregates},"
-        " sum(retransmitted_segments), sum(data_segments)"
-        f" FROM prefix_windows WHERE {_SPAN} AND {where}"
-        " GROUP BY pop, prefix, prefix_length ORDER BY pop, prefix, prefix_length",
+        f"SELECT pop, prefix, prefix_length, {_masks(select)}, {_FLIPS}, bitCount({_PAIRS}),"
+        f" {', '.join(aggregates)}, sum(retransmitted_segments), sum(data_segments)"
+        f" FROM prefix_windows WHERE {_SPAN} AND {where} GROUP BY pop, prefix, prefix_length"
+        f" HAVING {having} ORDER BY pop, prefix, prefix_length SETTINGS optimize_aggregation_in_order = 1",
         parameters=_span(select, mark) | parameters,
     ).result_rows
     return [

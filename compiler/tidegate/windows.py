@@ -7,12 +7,14 @@ where, step, share, samples) is the view; require, exclude and hold work on clos
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from clickhouse_connect.driver.client import Client
 from tidegate_dsl.model import Condition, Select
 
 from tidegate.metrics import METRICS, PPM, RETRANSMIT_RATIO, RETRANSMITTED, SAMPLE_ONLY, SENT
+
+if TYPE_CHECKING:  # the packages of a store are an extra
+    from clickhouse_connect.driver.client import Client
 
 US: Final = 1_000_000
 _COMPARISON: Final = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "==": "="}
@@ -40,7 +42,7 @@ def floor_to(moment: datetime, step_us: int) -> datetime:
     return datetime.fromtimestamp(int(moment.timestamp()) // step_s * step_s, UTC)
 
 
-def watermark(client: Client, as_of: datetime, grace: timedelta, step_us: int) -> datetime | None:
+def watermark(client: "Client", as_of: datetime, grace: timedelta, step_us: int) -> datetime | None:
     """End of the last window that can be closed, or None where there are no samples.
 
     Samples may arrive for `grace` after a window's end; no window is closed past the last sample's.
@@ -63,7 +65,7 @@ def lookback(select: Select, mark: datetime) -> list[datetime]:
     return [end - step * back for back in range(select.windows, 0, -1)]
 
 
-def close(client: Client, select: Select, mark: datetime) -> int:
+def close(client: "Client", select: Select, mark: datetime) -> int:
     """Close every window of the lookback that is not closed yet; returns how many.
 
     A crash leaves either an unregistered window, whose rows are removed and made again, or nothing.

@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 
 from tidegate_edge.errors import BAD_INPUT, Failure
 
-NETLINK_SOCK_DIAG: Final = 4
+from .kernel import NETLINK_SOCK_DIAG
 
 # Magic number as the file's first four bytes: byte order, nanoseconds in one unit of the packets' time.
 _MAGICS: Final = {

@@ -9,6 +9,8 @@ Numbers are in host order, except ports and addresses. Only little-endian hosts 
 
 from typing import Final
 
+NETLINK_SOCK_DIAG: Final = 4
+
 # struct nlmsghdr: length (u32), type (u16), flags (u16), sequence (u32), port id (u32).
 HEADER_LENGTH: Final = 16
 
@@ -20,6 +22,7 @@ SOCKET_TYPES: Final = frozenset({TCPDIAG_GETSOCK, SOCK_DIAG_BY_FAMILY})
 
 NLM_F_REQUEST: Final = 0x01
 NLM_F_DUMP_INTR: Final = 0x10
+NLM_F_DUMP: Final = 0x300
 
 AF_INET: Final = 2
 AF_INET6: Final = 10

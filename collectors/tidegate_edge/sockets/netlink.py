@@ -12,18 +12,18 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from pyroute2.netlink import NETLINK_SOCK_DIAG, NLM_F_DUMP, NLM_F_REQUEST
-from pyroute2.netlink.diag import SS_ALL, SS_CONN
-from pyroute2.netns import create_socket
-
 from tidegate_edge.errors import BAD_INPUT, MISSING_PART, Failure
 
 from . import kernel
 
+_WITHOUT_TCP_INFO: Final = {"SYN_RECV", "TIME_WAIT", "CLOSE", "LISTEN"}
+
 # The states in which the kernel has a struct tcp_info to report: no listeners, whose queues count connections,
 # and none of the small records that stand for TIME_WAIT and SYN_RECV.
-CONNECTED: Final[int] = SS_CONN
-EVERY: Final[int] = SS_ALL
+EVERY: Final = (1 << 12) - 1
+CONNECTED: Final = EVERY & ~sum(
+    1 << state for state, name in kernel.STATES.items() if name in _WITHOUT_TCP_INFO
+)
 
 # netlink_recvmsg (net/netlink/af_netlink.c) fills at most 32 KiB; a buffer of less than that may cut datagrams.
 MAX_DATAGRAM: Final = 1 << 16
@@ -132,9 +132,12 @@ class SocketDiag:
     def _open(self) -> socket.socket:
         if sys.byteorder != "little":
             raise Failure("only little-endian hosts can be read", exit_code=MISSING_PART)
+        # Importing pyroute2 takes 0.3 s, which captures and `--help` need not wait for.
+        from pyroute2.netns import create_socket  # noqa: PLC0415
+
         try:
             opened: socket.socket = create_socket(
-                self._netns, socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_SOCK_DIAG, flags=0
+                self._netns, socket.AF_NETLINK, socket.SOCK_DGRAM, kernel.NETLINK_SOCK_DIAG, flags=0
             )
         except FileNotFoundError as error:
             way_out = "`ip netns list` shows those that exist"
@@ -158,7 +161,9 @@ class SocketDiag:
         sequence = secrets.randbits(32)
         for kind, payload in requests:
             length = _HEADER.size + len(payload)
-            self._socket.send(_HEADER.pack(length, kind, NLM_F_REQUEST | NLM_F_DUMP, sequence, 0) + payload)
+            self._socket.send(
+                _HEADER.pack(length, kind, kernel.NLM_F_REQUEST | kernel.NLM_F_DUMP, sequence, 0) + payload
+            )
             done = False
             while not done:
                 if len(buffer) - at < MAX_DATAGRAM:
