@@ -7,6 +7,7 @@ SHELL := /bin/bash
 BUILD := build
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/$(BUILD)/bin:$(PATH)
 export UV_PYTHON_DOWNLOADS := never
+export UV_SYSTEM_CERTS := 1
 PYTHON ?= python3
 UV_VERSION := 0.13.8
 
