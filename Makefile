@@ -45,19 +45,8 @@ $(BUILD)/bin/opa: policies/get-opa.sh
 
 setup: .venv/.locked $(BUILD)/bin/opa
 
-# The system suites run as root on Debian; elsewhere they skip and say so.
 system:
-	@if [ "$$(id -u)" -ne 0 ]; then \
-	  echo "not root: the suites that need network namespaces and systemd hosts are skipped"; \
-	elif ! command -v apt-get >/dev/null; then \
-	  echo "not Debian: install by your own means: $(SYSTEM_PACKAGES)"; \
-	else \
-	  missing=$$(for p in $(SYSTEM_PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
-	  if [ -n "$$missing" ]; then \
-	    echo "installing Debian packages that the system suites need:" $$missing; \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
-	  fi; \
-	fi
+	@tests/system-packages.sh $(SYSTEM_PACKAGES)
 
 # --- what people run ------------------------------------------------------------------------------------
 
