@@ -195,6 +195,10 @@ def reference(select, samples):
 def load(client, samples):
     for table in ("socket_samples", "prefix_windows", "closed_windows"):
         client.command(f"TRUNCATE TABLE {table}")
+    insert(client, samples)
+
+
+def insert(client, samples):
     rows = []
     for s in samples:
         network = ipaddress.ip_network(s["prefix"])
@@ -273,3 +277,21 @@ def test_bounds_are_inclusive(client, change, selected):
     windows.close(client, select, MARK)
     assert (("ams1", slow) in {(m.pop, m.prefix) for m in qualifying(client, select, MARK)}) is selected
     assert observed_prefixes(client, select, MARK) == {"ams1": 2}
+
+
+def test_a_window_that_was_closed_halfway_is_closed_again_and_late_samples_reopen_none(client):
+    samples = [
+        dict(zip(COLUMNS, ("ams1", index * STEP_S, prefix, rate, 20_000, 1, 10, 0, 0), strict=True))
+        for index in range(WINDOWS)
+        for prefix, rate in ((PREFIXES[0], 1), (PREFIXES[1], 2))
+    ]
+    load(client, samples)
+    assert windows.close(client, BARE, MARK) == WINDOWS
+    whole = client.query("SELECT * FROM prefix_windows ORDER BY ALL").result_rows
+    client.command("TRUNCATE TABLE closed_windows")  # as a crash before the registration leaves it
+    assert windows.close(client, BARE, MARK) == WINDOWS
+    assert client.query("SELECT * FROM prefix_windows ORDER BY ALL").result_rows == whole
+
+    insert(client, [samples[0] | {"rate": 9} for _ in range(5)])
+    assert windows.close(client, BARE, MARK) == 0
+    assert client.query("SELECT * FROM prefix_windows ORDER BY ALL").result_rows == whole

@@ -143,8 +143,8 @@ FROM (
                         AS prefix_length,
                     IPv6CIDRToRange(remote_address, prefix_length).1 AS prefix
                 FROM socket_samples
-                WHERE toUnixTimestamp64Nano(observed_at) >= {{from_ns:Int64}}
-                    AND toUnixTimestamp64Nano(observed_at) < {{to_ns:Int64}}
+                WHERE observed_at >= fromUnixTimestamp64Nano({{from_ns:Int64}}, 'UTC')
+                    AND observed_at < fromUnixTimestamp64Nano({{to_ns:Int64}}, 'UTC')
                     AND traffic_class = '{traffic}' AND {known}{where}
             )
             WHERE remote_prefix_length >= prefix_length AND toUnixTimestamp(bucket) IN {{missing:Array(UInt32)}}
