@@ -234,6 +234,18 @@ def test_a_held_state_directory_is_said(house):
         refused(house, 3, "plan", POLICY, "--as-of", AS_OF, words=("another tidegate command",))
 
 
+def test_the_newest_plans_are_kept(house):
+    plans = house / ".tidegate/plans"
+    plans.mkdir(parents=True)
+    for day in range(1, 31):
+        for hour in range(24):
+            (plans / f"202601{day:02}T{hour:02}0000Z-{'0' * 16}.json").write_text("{}")
+    assert tidegate(house, "plan", POLICY, "--as-of", AS_OF)[0] == 0
+    kept = sorted(path.name for path in plans.iterdir())
+    assert len(kept) == 300
+    assert kept[-1].startswith("20261120T060000Z-")
+
+
 def test_every_command_has_help_with_an_example(tmp_path):
     code, out, _ = tidegate(tmp_path, "--help")
     assert code == 0

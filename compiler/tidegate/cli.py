@@ -233,6 +233,7 @@ def plan(
         found = judge(guard_input(made, checked), opa=settings.opa)
         path = out or state.saved_path(settings.state, made)
         save(made, path)
+        state.forget_old_plans(settings.state)
     if as_json:
         _print_json({"plan": made.document, "guard": asdict(found), "path": str(path)})
     else:

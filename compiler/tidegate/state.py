@@ -7,9 +7,12 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from tidegate.errors import MISSING_PART, Failure
 from tidegate.plan import Plan, load, save
+
+PLANS_KEPT: Final = 300  # a day of runs every five minutes
 
 
 def applied_path(state: Path) -> Path:
@@ -20,6 +23,12 @@ def applied_path(state: Path) -> Path:
 def saved_path(state: Path, plan: Plan) -> Path:
     """Where `tidegate plan` saves a plan: by what it decides and what it rests on."""
     return state / "plans" / f"{plan.watermark:%Y%m%dT%H%M%SZ}-{plan.generation}.json"
+
+
+def forget_old_plans(state: Path) -> None:
+    """Keep the newest saved plans; their names sort by watermark."""
+    for path in sorted((state / "plans").glob("*.json"))[:-PLANS_KEPT]:
+        path.unlink(missing_ok=True)
 
 
 def applied(state: Path) -> Plan | None:
