@@ -1,8 +1,12 @@
 """What every suite shares: tests that need root say so, and in CI a skip is a failure."""
 
 import os
+from pathlib import Path
 
 import pytest
+
+# `make` puts the tools that it built on the path; so does a bare `pytest`.
+os.environ["PATH"] = f"{Path(__file__).parent / 'build/bin'}{os.pathsep}{os.environ['PATH']}"
 
 STRICT = os.environ.get("TIDEGATE_NO_SKIPS") == "1"
 

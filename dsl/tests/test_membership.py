@@ -53,7 +53,7 @@ def reference(membership: str, least: int | None, duty_ppm: int | None, flap_ppm
     misses = []
     if observed == 0 or (least is not None and observed < least):
         misses.append("windows")
-    if duty_ppm is not None and Fraction(member, len(membership)) < Fraction(duty_ppm, 10**6):
+    if member == 0 or Fraction(member, len(membership)) < Fraction(duty_ppm or 0, 10**6):
         misses.append("duty_cycle")
     if flap_ppm is not None and pairs and Fraction(flips, pairs) > Fraction(flap_ppm, 10**6):
         misses.append("flap_rate")

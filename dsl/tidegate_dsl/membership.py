@@ -47,7 +47,8 @@ def figures(membership: str) -> Figures:
 def missed(select: Select, membership: str) -> tuple[str, ...]:
     """Every requirement that a prefix with this membership misses, in the order windows, duty_cycle, flap_rate.
 
-    A prefix that was observed in no window misses `windows`. Comparisons are exact: whole numbers against parts
+    A prefix that was observed in no window misses `windows`, and one that was a member in none misses `duty_cycle`,
+    also where nothing is required. Comparisons are exact: whole numbers against parts
     per million.
 
     Args:
@@ -62,7 +63,7 @@ def missed(select: Select, membership: str) -> tuple[str, ...]:
     seen = figures(membership)
     misses = {
         "windows": seen.observed < _value(select.min_windows, 1),
-        "duty_cycle": seen.member * PPM < _value(select.min_duty_cycle, 0) * seen.lookback,
+        "duty_cycle": seen.member == 0 or seen.member * PPM < _value(select.min_duty_cycle, 0) * seen.lookback,
         "flap_rate": seen.flips * PPM > _value(select.max_flap_rate, PPM) * seen.pairs,
     }
     return tuple(reason for reason in REASONS if misses[reason])
