@@ -109,8 +109,12 @@ def read_rows(buffer: bytes | bytearray | memoryview | npt.NDArray[np.uint8]) ->
         first = int(np.argmin(good))
         version = int(rows["schema_version"][first])
         offset = first * ROW_LENGTH
-        raise ValueError(f"byte {offset}: not a row of schema version {SCHEMA_VERSION} (it reads {version})", offset)
+        raise ValueError(
+            f"byte {offset}: not a row of schema version {SCHEMA_VERSION} (it reads {version})", offset
+        )
     if whole * ROW_LENGTH != len(raw):
         offset = whole * ROW_LENGTH
-        raise ValueError(f"byte {offset}: the last row is cut: {len(raw) - offset} of {ROW_LENGTH} bytes", offset)
+        raise ValueError(
+            f"byte {offset}: the last row is cut: {len(raw) - offset} of {ROW_LENGTH} bytes", offset
+        )
     return rows

@@ -63,7 +63,8 @@ def missed(select: Select, membership: str) -> tuple[str, ...]:
     seen = figures(membership)
     misses = {
         "windows": seen.observed < _value(select.min_windows, 1),
-        "duty_cycle": seen.member == 0 or seen.member * PPM < _value(select.min_duty_cycle, 0) * seen.lookback,
+        "duty_cycle": seen.member == 0
+        or seen.member * PPM < _value(select.min_duty_cycle, 0) * seen.lookback,
         "flap_rate": seen.flips * PPM > _value(select.max_flap_rate, PPM) * seen.pairs,
     }
     return tuple(reason for reason in REASONS if misses[reason])
