@@ -25,14 +25,7 @@ help:  ## list the targets
 
 UV := $(BUILD)/bin/uv
 $(UV):
-	@if command -v uv >/dev/null && [ "$$(command -v uv)" != "$(CURDIR)/$(UV)" ]; then \
-	  mkdir -p $(BUILD)/bin && ln -sf "$$(command -v uv)" $@; \
-	else \
-	  echo "setting up uv $(UV_VERSION) in $(BUILD)/uv"; \
-	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'; \
-	  $(PYTHON) -m venv $(BUILD)/uv && $(BUILD)/uv/bin/pip install -q "uv==$(UV_VERSION)" && \
-	  mkdir -p $(BUILD)/bin && ln -sf ../uv/bin/uv $@; \
-	fi
+	@tests/get-uv.sh $@ $(UV_VERSION) $(PYTHON)
 
 .venv/.locked: uv.lock pyproject.toml collectors/pyproject.toml | $(UV)
 	@echo "setting up the Python environment from uv.lock"

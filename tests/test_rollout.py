@@ -128,6 +128,20 @@ def test_a_pop_without_variables_is_left_as_it_is_while_the_others_roll_out(flee
     assert fleet.written() == []
 
 
+def test_the_canary_is_a_host_that_has_something_to_do(fleet):
+    hosts = fleet.inventory / "hosts.yml"
+    inventory = yaml.safe_load(hosts.read_text())
+    pops = inventory["all"]["children"]["pops"]["children"]["europe"]["children"]
+    pops["pop_two"]["hosts"]["two-edge2"] = {}
+    hosts.write_text(yaml.safe_dump(inventory))
+    fleet.claims(two=[CLAIM])
+    ran = fleet.roll_out("--extra-vars", json.dumps(NO_AGENT))
+    assert ran.returncode != 0
+    assert "fatal: [two-edge1]" in ran.stdout
+    assert "fatal: [two-edge2]" not in ran.stdout
+    assert fleet.written() == []
+
+
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
