@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# system-packages.sh PACKAGE...: install the Debian packages that the system suites need, as root, and say so first.
+# system-packages.sh PACKAGE...: install Debian packages that are missing, as root, and say so first.
 # What comes with a service is installed without starting it: the suites start their own.
 set -euo pipefail
 
@@ -17,7 +17,7 @@ for package in "$@"; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
 done
 [ "${#missing[@]}" -gt 0 ] || exit 0
-echo "installing Debian packages that the system suites need: ${missing[*]}"
+echo "installing Debian packages that are needed here: ${missing[*]}"
 
 # invoke-rc.d and deb-systemd-invoke(1p) ask this program before they start anything; 101 is "forbidden".
 policy=/usr/sbin/policy-rc.d
