@@ -15,7 +15,8 @@ class Form:
     Attributes:
         encode: rows to bytes.
         whole_length: given a file's descriptor and size, how many of its bytes are whole rows. Raises
-            ValueError, with what was found, if the file does not begin as this form does.
+            ValueError, with what was found, if the file does not begin as this form does, or ends with
+            what is no part of a row.
         for_people: it may be shown on a terminal.
     """
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tidegate_edge.schemas.rows import ROW
+from tidegate_edge.schemas.rows import ROW, SCHEMA_VERSION
 from tidegate_edge.schemas.sockets_pb2 import TrafficClass
 from tidegate_edge.sockets.addresses import as_text
 from tidegate_edge.sockets.decode import Rows
@@ -21,6 +21,9 @@ _CLASSES: Final = {
 
 # No line is longer: 57 fields of 20 digits or 48 characters, and their names.
 _MAX_LINE: Final = 1 << 13
+
+# Every line begins so: the schema version, the same in all rows, and the name of what follows it.
+_BEGIN: Final = f'{{"{_NAMES[0]}": {SCHEMA_VERSION}, "{_NAMES[1]}": '.encode()
 
 
 def as_objects(rows: Rows) -> Iterator[dict[str, Any]]:
@@ -41,10 +44,30 @@ def _encode(rows: Rows) -> bytes:
 
 
 def _whole_length(fd: int, size: int) -> int:
-    if size and os.pread(fd, 1, 0) != b"{":
-        raise ValueError("byte 0: no JSON object")
+    if not size:
+        return 0
+    first, newline, _ = os.pread(fd, _MAX_LINE, 0).partition(b"\n")
+    if not newline or not _is_row(first):
+        raise ValueError(f"byte 0: the first line is no row of schema version {SCHEMA_VERSION}")
     begin = max(size - _MAX_LINE, 0)
-    return begin + os.pread(fd, _MAX_LINE, begin).rfind(b"\n") + 1
+    last = os.pread(fd, _MAX_LINE, begin)
+    whole = last.rfind(b"\n") + 1
+    tail = last[whole:]
+    if not whole or not _begins_as_row(tail):
+        raise ValueError(f"byte {begin + whole}: what stands at its end is no row that was cut")
+    return begin + whole
+
+
+def _is_row(line: bytes) -> bool:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):  # the latter where somebody's lists are nested by the hundred
+        return False
+    return isinstance(record, dict) and tuple(record) == _NAMES and record["schema_version"] == SCHEMA_VERSION
+
+
+def _begins_as_row(tail: bytes) -> bool:
+    return tail[: len(_BEGIN)] == _BEGIN[: len(tail)]
 
 
 JSON_LINES: Final = Form(_encode, _whole_length, for_people=True)
