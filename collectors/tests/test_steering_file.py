@@ -1,6 +1,7 @@
 """steering.json as the agent reads it: a good one becomes records, a bad one an error that names the place."""
 
 import json
+import time
 
 import pytest
 from tidegate_edge.errors import BAD_INPUT, Failure
@@ -99,6 +100,13 @@ def test_all_mistakes_are_named_up_to_five(tmp_path):
     lines = refused(written(tmp_path, document(claims=claims))).splitlines()
     assert len(lines) == 6
     assert lines[-1].endswith("and 3 more")
+
+
+def test_an_object_of_many_keys_is_refused_in_linear_time(tmp_path):
+    path = written(tmp_path, {str(n): 0 for n in range(200_000)})
+    before = time.process_time()
+    assert "'claims' is a required property" in refused(path)
+    assert time.process_time() - before < 20  # to count each key among all took minutes
 
 
 def test_a_missing_file_is_refused(tmp_path):

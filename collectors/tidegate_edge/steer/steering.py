@@ -82,10 +82,12 @@ def _read(path: Path) -> bytes:
 
 def _parse(text: bytes, path: Path) -> Any:  # noqa: ANN401 — JSON has no static type before its schema is checked
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"the key `{twice}` stands twice in one object")
-        return dict(pairs)
+        seen: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in seen:
+                raise ValueError(f"the key `{name}` stands twice in one object")
+            seen[name] = value
+        return seen
 
     def no_constant(name: str) -> None:
         raise ValueError(f"`{name}` is no JSON number")
