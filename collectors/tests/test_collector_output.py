@@ -1,6 +1,10 @@
 """Where tidegate-collector's rows go: what it refuses to write to, and what it leaves as it was."""
 
+import fcntl
 import json
+import os
+import resource
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +18,7 @@ from tidegate_edge.ship.sink import FileSink
 from tidegate_edge.ship.text import JSON_LINES
 
 COLLECTOR = Path(sys.executable).with_name("tidegate-collector")
+OURS = ("--pop", "ams1", "--host", "edge1.ams1.example")
 ROWS = bytes(JSON_LINES.encode(new_rows(3)))
 LINE = len(ROWS) // 3
 
@@ -69,3 +74,64 @@ def test_a_line_that_a_crash_cut_is_removed_and_no_other(tmp_path_factory, cut):
     sink.close()
     assert sink.removed == cut % LINE
     assert out.read_bytes() == ROWS[: cut // LINE * LINE] + ROWS[:LINE]
+
+
+def test_a_named_pipe_is_refused_before_a_row_is_lost_in_it(tmp_path):
+    out = tmp_path / "pipe"
+    os.mkfifo(out)
+    reader = os.open(out, os.O_RDONLY | os.O_NONBLOCK)
+    done = collector("once", *OURS, "--out", out)
+    assert (done.returncode, os.read(reader, 1)) == (2, b"")
+    os.close(reader)
+    assert done.stderr.decode() == (
+        f"tidegate-collector: {out}: not a regular file\nhelp: write to standard output instead\n"
+    )
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/null"])
+def test_a_device_is_refused(device):
+    done = collector("once", *OURS, "--out", device)
+    assert done.returncode == 2
+    assert f"{device}: not a regular file\n" in done.stderr.decode()
+
+
+def test_a_file_that_cannot_be_cut_back_may_end_within_a_row():
+    rows = new_rows(2).tobytes()
+    limit = len(rows) + 100  # the kernel takes part of the write, as on a full disk
+    sealed = os.memfd_create("rows", os.MFD_ALLOW_SEALING)
+    os.write(sealed, rows)
+    fcntl.fcntl(sealed, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    out = f"/proc/self/fd/{sealed}"
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):
+        done = collector(
+            "once",
+            *(*OURS, "--out", out),
+            pass_fds=[sealed],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        )
+    size = os.fstat(sealed).st_size
+    os.close(sealed)
+    assert (done.returncode, size) == (3, limit)
+    assert done.stderr.decode() == (
+        f"tidegate-collector: {out}: File too large; it may end within a row, "
+        f"for it could not be cut back to {len(rows)} bytes: Operation not permitted\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [("--json",), OURS])
+def test_a_closed_standard_output_is_told(arguments):
+    closed = ["sh", "-c", 'exec "$0" "$@" >&-', COLLECTOR, "once", *arguments]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert done.returncode == 3
+    assert done.stderr.decode() == (
+        "tidegate-collector: standard output is closed\nhelp: open it, or name a file with `--out`\n"
+    )
+
+
+def test_a_namespace_without_a_name_is_refused():
+    done = collector("once", "--json", "--netns", "")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == (
+        "tidegate-collector: the name of the network namespace is empty\n"
+        "help: name one of `ip netns list`; without `--netns` it is that of the collector\n"
+    )

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,11 @@ from tidegate_edge.errors import MISSING_PART, Failure
 from tidegate_edge.sockets.decode import Rows
 
 from .form import Buffer, Form
+
+# Without O_NONBLOCK, a named pipe or a serial line could hold the collector before it is seen to be no file.
+_OPEN: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+_WAY_OUT: Final = "write to standard output instead"
 
 
 class Sink(Protocol):
@@ -24,21 +30,22 @@ class Sink(Protocol):
 
 
 class FileSink:
-    """A file that rows are appended to, by one writer at a time. It never keeps part of a row.
+    """A regular file that rows are appended to, by one writer at a time. It never keeps part of a row.
 
     Args:
         path: created if missing. A row that a crash left cut at its end is removed; `removed` is its bytes.
         form: how rows are encoded.
 
     Raises:
-        Failure: the file can't be opened, holds something else than rows of this form, or has another writer.
+        Failure: the file can't be opened, is a pipe or a device, holds something else than rows of this form,
+            or has another writer.
     """
 
     def __init__(self, path: Path, form: Form) -> None:
         self._path: Final = path
         self._form: Final = form
         try:
-            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._fd = os.open(path, _OPEN, 0o644)
         except OSError as error:
             raise Failure(f"{path}: {error.strerror}") from error
         try:
@@ -51,22 +58,32 @@ class FileSink:
         """Append the rows; where that fails, cut the file back to what it was.
 
         Raises:
-            Failure: the rows could not be written, mostly for lack of space; none of them are in the file.
+            Failure: the rows could not be written, mostly for lack of space; none of them are in the file,
+                unless the message says that it could not be cut back.
         """
         before = os.fstat(self._fd).st_size
         try:
             for rows in batches:
                 _write_all(self._fd, self._form.encode(rows))
         except OSError as error:
-            os.ftruncate(self._fd, before)
-            what = f"{self._path}: {error.strerror}; cut back to the {before} bytes before this poll"
+            what = f"{self._path}: {error.strerror}; {self._cut_back(before)}"
             raise Failure(what, exit_code=MISSING_PART) from error
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
 
+    def _cut_back(self, size: int) -> str:
+        try:
+            os.ftruncate(self._fd, size)
+        except OSError as error:
+            return f"it may end within a row, for it could not be cut back to {size} bytes: {error.strerror}"
+        return f"cut back to the {size} bytes before this poll"
+
     def _make_ours(self) -> int:
+        if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+            # What a pipe's reader has not taken is lost when it is closed, and a device can't be cut back.
+            raise Failure(f"{self._path}: not a regular file", help=_WAY_OUT)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             size = os.fstat(self._fd).st_size
@@ -76,10 +93,8 @@ class FileSink:
         except BlockingIOError as error:
             raise Failure(f"{self._path}: another collector writes to it") from error
         except OSError as error:
-            way_out = "write to standard output instead"
-            raise Failure(
-                f"{self._path}: no file that can be appended to: {error.strerror}", help=way_out
-            ) from error
+            what = f"{self._path}: no file that can be appended to: {error.strerror}"
+            raise Failure(what, help=_WAY_OUT) from error
         except ValueError as error:
             way_out = "name another file; this one was left as it is"
             raise Failure(f"{self._path}: {error.args[0]}", help=way_out) from error
@@ -93,10 +108,16 @@ class StreamSink:
         form: how rows are encoded.
 
     Raises:
-        Failure: it is a terminal, and the form is not for people.
+        Failure: it is closed, or it is a terminal and the form is not for people.
     """
 
     def __init__(self, form: Form) -> None:
+        if sys.stdout is None:  # so Python starts where descriptor 1 is closed
+            raise Failure(
+                "standard output is closed",
+                help="open it, or name a file with `--out`",
+                exit_code=MISSING_PART,
+            )
         self._form: Final = form
         self._fd: Final = sys.stdout.fileno()
         if os.isatty(self._fd) and not form.for_people:
