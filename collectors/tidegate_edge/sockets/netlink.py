@@ -81,10 +81,15 @@ class SocketDiag:
         netns: name of the namespace as `ip netns` knows it, or None for that of this process.
 
     Raises:
-        Failure: the namespace does not exist, or this host can't be read.
+        Failure: the namespace does not exist or its name is empty, or this host can't be read.
     """
 
     def __init__(self, netns: str | None = None) -> None:
+        if netns == "":
+            raise Failure(
+                "the name of the network namespace is empty",
+                help="name one of `ip netns list`; without `--netns` it is that of the collector",
+            )
         self._netns = netns
         self._walks = one_walk
         self._socket = self._open()
