@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PATH = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / "build/bin"), os.environ["PATH"]])
 CLAIM = {"prefix": "198.51.100.0/24", "initcwnd": 20}
 NO_AGENT = {"congestion_control_agent": ["/nowhere/tidegate-agent"]}
+BROKEN_AGENT = {"congestion_control_agent": [sys.executable, "-m", "no_such_agent"]}
 OWN = {"one": "198.18.1.0/24", "two": "198.18.2.0/24"}
 
 
@@ -146,9 +147,10 @@ def test_the_canary_is_a_host_that_has_something_to_do(fleet):
     ("variables", "message"),
     [
         (NO_AGENT, "`/nowhere/tidegate-agent` is not on this host"),
+        (BROKEN_AGENT, "-m no_such_agent` is not on this host or does not start"),
         ({"tidegate_pop": "three"}, "this host is in POP three"),
     ],
-    ids=["no agent", "another POP"],
+    ids=["no agent", "an agent that does not start", "another POP"],
 )
 def test_the_role_refuses_before_it_changes_anything(fleet, variables, message):
     fleet.claims(one=[CLAIM], two=[CLAIM])
