@@ -57,16 +57,18 @@ class Host:
         }
         (self.directory / "steering.json").write_text(json.dumps(document) if text is None else text)
 
-    def agent(self, command, *options, under=(), check=True):
+    def argv(self, command):
         files = ["--state-dir", self.directory / "state"]
         if command != "flush":
             files += ["--steering", self.directory / "steering.json"]
-        return self.inside(*under, AGENT, command, *files, *options, check=check)
+        return [AGENT, command, *files]
+
+    def agent(self, command, *options, under=(), check=True):
+        return self.inside(*under, *self.argv(command), *options, check=check)
 
     def apply_at_once(self, times):
         """As many runs of `apply`, all started before any is awaited."""
-        argv = ["ip", "netns", "exec", self.name, AGENT, "apply", "--json"]
-        argv += ["--state-dir", self.directory / "state", "--steering", self.directory / "steering.json"]
+        argv = ["ip", "netns", "exec", self.name, *self.argv("apply"), "--json"]
         started = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(times)]
         return [json.loads(each.communicate(timeout=60)[0]) for each in started]
 

@@ -3,7 +3,7 @@
 import errno
 import socket
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,12 +25,7 @@ def require_algorithms(names: Iterable[str]) -> None:
     """
     unknown = [name for name in names if not _known(name)]
     if unknown:
-        raise Failure(
-            f"the kernel has no congestion control algorithm `{'`, `'.join(unknown)}`; "
-            f"net.ipv4.tcp_available_congestion_control is `{AVAILABLE.read_text().strip()}`",
-            help=f"load its module (`modprobe tcp_{unknown[0]}`), or use one that is available; nothing was changed",
-            exit_code=MISSING_PART,
-        )
+        raise _unknown(unknown)
 
 
 def require_default_allowed(name: str) -> None:
@@ -55,12 +50,14 @@ def write_default(name: str) -> None:
     """Set the algorithm that new sockets of this namespace start with.
 
     Raises:
-        Failure: the kernel refuses, or /proc/sys is read-only.
+        Failure: the kernel does not know the algorithm or refuses it, or /proc/sys is read-only.
     """
     try:
         DEFAULT.write_text(name)
     except PermissionError as error:
         raise _forbidden(name) from error
+    except FileNotFoundError as error:  # the kernel's answer to a name that it does not know
+        raise _unknown([name]) from error
     except OSError as error:
         raise Failure(
             f"net.ipv4.tcp_congestion_control: cannot be set to `{name}`: {error.strerror}",
@@ -79,10 +76,19 @@ def _known(name: str) -> bool:
     return True
 
 
+def _unknown(names: Sequence[str]) -> Failure:
+    return Failure(
+        f"the kernel has no congestion control algorithm `{'`, `'.join(names)}`; "
+        f"net.ipv4.tcp_available_congestion_control is `{AVAILABLE.read_text().strip()}`",
+        help=f"load its module (`modprobe tcp_{names[0]}`), or use one that is available",
+        exit_code=MISSING_PART,
+    )
+
+
 def _forbidden(name: str) -> Failure:
     return Failure(
         f"this network namespace may not have `{name}` as its default: the host's "
         f"net.ipv4.tcp_allowed_congestion_control is `{ALLOWED.read_text().strip()}`",
-        help=f"add `{name}` to net.ipv4.tcp_allowed_congestion_control on the host itself; nothing was changed",
+        help=f"add `{name}` to net.ipv4.tcp_allowed_congestion_control on the host itself",
         exit_code=MISSING_PART,
     )

@@ -4,17 +4,20 @@ The value found before is remembered in `default.json` of the state directory:
 `{"before": "cubic", "set": "bbr"}`.
 """
 
+import errno
 import json
 import os
-import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from tidegate_edge.errors import BAD_INPUT, MISSING_PART, Failure
+from tidegate_edge.errors import MISSING_PART, Failure
 
 from .algorithms import write_default
 
-FILE = "default.json"
+FILE: Final = "default.json"
+READABLE: Final = 0o644  # `status` needs no privilege
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def read_memory(directory: Path) -> Memory | None:
         raise Failure(
             f"{path}: not what the agent wrote there: {error}",
             help=f"set net.ipv4.tcp_congestion_control as it should be without Tidegate, and remove {path}",
-            exit_code=BAD_INPUT,
+            exit_code=MISSING_PART,
         ) from error
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}", exit_code=MISSING_PART) from error
@@ -96,18 +99,27 @@ def make_default(change: DefaultChange, directory: Path) -> None:
 
 def _keep(memory: Memory | None, directory: Path) -> None:
     path = directory / FILE
+    aside = directory / f".{FILE}.new"
     try:
         if memory is None:
             path.unlink(missing_ok=True)
             return
-        with tempfile.NamedTemporaryFile("w", dir=directory, prefix=f".{FILE}.", delete=False) as aside:
-            json.dump({"before": memory.before, "set": memory.set}, aside, sort_keys=True)
-            aside.flush()
-            os.fsync(aside.fileno())
-        Path(aside.name).replace(path)
+        _write({"before": memory.before, "set": memory.set}, aside)
+        aside.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        forbidden = error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}
         raise Failure(
             f"{path}: {error.strerror}",
-            help="the state directory must be writable (--state-dir)",
+            help="the state directory must be writable (--state-dir)" if forbidden else None,
             exit_code=MISSING_PART,
         ) from error
+
+
+def _write(document: dict[str, str], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), READABLE)
+        json.dump(document, file, sort_keys=True)
+        file.flush()
+        os.fsync(file.fileno())
