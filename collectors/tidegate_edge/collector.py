@@ -1,9 +1,7 @@
 """`tidegate-collector`: the kernel's TCP sockets as rows, once, on a schedule, or from a capture. Only wires."""
 
 import json
-import signal
 import sys
-import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +18,7 @@ from .sockets.capture import read_capture
 from .sockets.netlink import CONNECTED, EVERY, SocketDiag
 from .sockets.poll import poll
 from .sockets.rows import make_rows
+from .stop import Stopped, never_stopped, stopped_by_signals
 
 
 def main() -> None:
@@ -43,7 +42,7 @@ def commands() -> None:
 @kernel_options
 def once(rows: RowOptions, source: KernelOptions) -> None:
     """Poll once: a row for each TCP socket of both families that is or was connected."""
-    collect(rows, source, interval_ns=1, count=1, stop=threading.Event(), report=False)
+    collect(rows, source, interval_ns=1, count=1, stopped=never_stopped, report=False)
 
 
 @commands.command(
@@ -61,10 +60,7 @@ def run(rows: RowOptions, source: KernelOptions, interval: int, count: int | Non
     A poll that is due while another runs is skipped and counted. SIGTERM and SIGINT end the collector after the
     poll that is running; then it prints its counters to standard error.
     """
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    collect(rows, source, interval_ns=interval, count=count, stop=stop, report=True)
+    collect(rows, source, interval_ns=interval, count=count, stopped=stopped_by_signals(), report=True)
 
 
 @commands.command(epilog="Example: tidegate-collector decode sockets.pcap --json --full-addresses")
@@ -97,17 +93,17 @@ def collect(
     *,
     interval_ns: int,
     count: int | None,
-    stop: threading.Event,
+    stopped: Stopped,
     report: bool,
 ) -> None:
-    """Poll until `count` or `stop`, and tell what was lost.
+    """Poll until `count` or `stopped`, and tell what was lost.
 
     Args:
         rows: whose rows these are and where they go.
         source: what is read of the kernel.
         interval_ns: between two polls, nanoseconds.
         count: polls, or None for no end.
-        stop: ends the collector after the poll that is running.
+        stopped: the pause between two polls, and whether it was the last.
         report: print the counters in the end, also if nothing was lost.
 
     Raises:
@@ -122,7 +118,7 @@ def collect(
     start_ns = time.monotonic_ns()
     slot = 0
     try:
-        while not stop.is_set():
+        while not stopped((start_ns + slot * interval_ns - time.monotonic_ns()) / 1e9):
             seen = poll(diag, origin, arena, states=states, max_sockets=source.max_sockets)
             sink.write(seen.rows)
             counters.add(seen)
@@ -130,7 +126,6 @@ def collect(
                 break
             following = next_slot(slot, time.monotonic_ns() - start_ns, interval_ns)
             slot, counters.skipped = following.number, counters.skipped + following.skipped
-            stop.wait((start_ns + slot * interval_ns - time.monotonic_ns()) / 1e9)
     finally:
         sink.close()
         diag.close()

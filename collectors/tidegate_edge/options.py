@@ -24,18 +24,22 @@ Command = Callable[..., Any]
 
 STANDARD_OUTPUT: Final = Path("-")
 _UNITS_NS: Final = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
+_DAY_NS: Final = 86_400 * 10**9
 
 
 def duration_ns(_context: click.Context, _option: click.Parameter, value: str) -> int:
-    """Read `500ms`, `1s` or `2m` as nanoseconds.
+    """Read `500ms`, `1s` or `2m` as nanoseconds; a day at most.
 
     Raises:
-        click.BadParameter: it is none.
+        click.BadParameter: it is none, or longer.
     """
     matched = re.fullmatch(r"([0-9]{1,9})(ms|s|m)", value)
     if not matched or not int(matched[1]):
         raise click.BadParameter(f"`{value}` is not a duration: write `500ms`, `1s` or `2m`")
-    return int(matched[1]) * _UNITS_NS[matched[2]]
+    duration = int(matched[1]) * _UNITS_NS[matched[2]]
+    if duration > _DAY_NS:
+        raise click.BadParameter(f"`{value}` is longer than a day: write `1440m` or less")
+    return duration
 
 
 @dataclass(frozen=True, slots=True)
