@@ -120,6 +120,29 @@ def test_the_hosts_own_route_to_the_very_prefix_outlives_the_agents(
     assert host.routes(family=family) == before
 
 
+def test_a_clone_holds_its_metric_and_outlives_the_route_it_stands_before_until_the_next_run(host):
+    prefix = "198.51.100.0/24"
+    host.ip(f"route add {prefix} via 192.0.2.65 metric 32")
+    host.steer((prefix, BBR))
+    host.apply()
+    refused = host.inside("ip", *f"route add {prefix} via 192.0.2.1 metric 31".split(), check=False)
+    assert "File exists" in refused.stderr
+    host.ip(f"route del {prefix} metric 32")
+    assert host.own(prefix)["gateway"] == "192.0.2.65"
+    host.apply()
+    assert host.own(prefix)["gateway"] == "192.0.2.1"
+
+
+def test_an_ipv6_route_appended_to_the_agents_is_one_with_it_and_goes_with_it(host):
+    prefix = "2001:db8:5::/48"
+    host.steer((prefix, BBR))
+    host.apply()
+    host.ip(f"-6 route append {prefix} via 2001:db8:1::1 metric 201000000 proto static")
+    assert [hop["gateway"] for hop in host.own(prefix, 6)["nexthops"]] == ["2001:db8::1", "2001:db8:1::1"]
+    host.agent("flush")
+    assert host.routes(prefix, 6) == []
+
+
 def test_only_the_agents_own_routes_go(host):
     host.ip("route add 198.18.9.0/24 via 192.0.2.65 proto static congctl reno")
     before = host.routes()
