@@ -305,7 +305,14 @@ def explain(
         _print_json([explained(e, decision) for e in found])
         return
     for each in found:
-        show.explanation(OUT, each, _outcome(made, pop, network, decision))
+        outcome = _outcome(made, pop, network, decision)
+        if outcome is None:
+            outcome = (
+                f"qualifies, and no rule that applies in {pop} asks for it"
+                if each.qualifies
+                else "not selected"
+            )
+        show.explanation(OUT, each, outcome)
 
 
 @main.command()
@@ -372,7 +379,8 @@ def _network(prefix: str) -> str:
         ) from error
 
 
-def _outcome(made: Plan, pop: str, prefix: str, decision: dict[str, Any] | None) -> str:
+def _outcome(made: Plan, pop: str, prefix: str, decision: dict[str, Any] | None) -> str | None:
+    """What the plan says of a prefix, in words; None where it says nothing."""
     if decision:
         arm = decision["arm"].replace("_", " ")
         return f"{decision['action']}, {arm} by {decision['rule']}: {decision['because']}"
@@ -380,7 +388,7 @@ def _outcome(made: Plan, pop: str, prefix: str, decision: dict[str, Any] | None)
         for entry in made.pops[pop][kind]:
             if entry["prefix"] == prefix:
                 return f"{kind} by {entry['rule']}: {entry['because']}"
-    return "not selected"
+    return None
 
 
 @contextmanager
