@@ -25,6 +25,35 @@ os._exit(0)
 """
 
 
+# Raises the signal at one step of a pause after the other, the steps of its Python calls included.
+STEPS = """
+import itertools, os, signal, sys
+from tidegate_edge.stop import stopped_by_signals
+
+def pause_with_signal_at(chosen):
+    steps = itertools.count()
+    def trace(frame, event, argument):
+        frame.f_trace_opcodes = True
+        if next(steps) == chosen:
+            signal.raise_signal(signal.SIGTERM)
+        return trace
+    stopped = stopped_by_signals()
+    sys.settrace(trace)
+    stopped(0.0)
+    sys.settrace(None)
+    return next(steps), stopped
+
+count, _ = pause_with_signal_at(None)
+print(count > 20 and all(pause_with_signal_at(step)[1](3600) for step in range(count)), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_signal_at_any_step_of_a_pause_ends_the_next():
+    done = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, check=False, timeout=30)
+    assert (done.stdout, done.stderr) == (b"True\n", b"")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_no_signal_finds_a_pause_that_it_cannot_end(number):
     with subprocess.Popen([sys.executable, "-c", PAUSES], stdout=subprocess.PIPE, text=True) as pausing:

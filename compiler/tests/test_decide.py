@@ -166,6 +166,28 @@ def test_a_rule_that_leaves_a_pop_or_the_file_releases_its_prefixes():
     assert [r.because for r in outcome.released] == ["no rule covers it any more"]
 
 
+def test_a_renamed_rule_keeps_its_prefixes_and_they_are_not_new():
+    key = ("ams1", PREFIXES[0])
+    then = prior(*key, name="before")
+    outcome = run(rule(per_run=1), {key: 5, ("ams1", PREFIXES[1]): 9}, [then])
+    assert [(d.prefix, d.action, d.admitted_at) for d in outcome.decisions] == [
+        (PREFIXES[0], "kept", then.admitted_at),
+        (PREFIXES[1], "added", NOW),
+    ]
+    assert not outcome.released
+
+
+def test_another_measured_length_releases_at_once_so_that_no_hold_out_is_treated_by_what_covers_it():
+    wide = ("ams1", "198.18.0.0/23")
+    evidence = {"slow": Evidence((measured(*wide),), ())}
+    other = replace(policy(rule()), selects=(replace(SELECT, prefix_length_ipv4=23),))
+    outcome = decide(other, evidence, [prior("ams1", "198.18.1.0/24", hours=0.1)], NOW)
+    assert [(r.prefix, r.because) for r in outcome.released] == [
+        ("198.18.1.0/24", "slow measures by /23 now")
+    ]
+    assert [d.prefix for d in outcome.decisions] == ["198.18.0.0/23"]
+
+
 def test_claims_are_in_address_order_and_carry_the_pops_threshold():
     key = [("ams1", "198.18.10.0/24"), ("ams1", "198.18.9.0/24"), ("fra2", "198.18.9.0/24")]
     outcome = run(rule(), dict.fromkeys(key, 1), [])

@@ -234,6 +234,95 @@ def test_a_held_state_directory_is_said(house):
         refused(house, 3, "plan", POLICY, "--as-of", AS_OF, words=("another tidegate command",))
 
 
+def test_variables_of_an_unknown_generation_are_not_planned_over(house):
+    """Without the applied plan the guard could not see that a selection shrinks to nothing."""
+    plan(house)
+    assert tidegate(house, "apply", "plan.json")[0] == 0
+    (house / ".tidegate/applied.json").unlink()
+    again = ("plan", POLICY, "--as-of", AS_OF, "--out", "again.json")
+    refused(house, 1, *again, words=("holds variables of generation", "--state"))
+    assert tidegate(house, "apply", "plan.json")[0] == 0  # as after a crash before the last rename
+    assert tidegate(house, *again)[0] == 0
+
+
+def test_apply_repairs_damaged_variables_and_removes_those_of_a_pop_that_left(house):
+    plan(house)
+    assert tidegate(house, "apply", "plan.json")[0] == 0
+    whole = written(house)
+    path = house / "inventory/group_vars/pop_fra2/tidegate.yml"
+    document = yaml.safe_load(path.read_text())
+    document["tidegate_vars"]["changes"]["removed"] = [document["tidegate_vars"]["claims"][0]["prefix"]]
+    path.write_text(yaml.safe_dump(document))
+    assert tidegate(house, "guard", "--inventory", "inventory")[0] == 1
+    (house / "inventory/group_vars/pop_ams1/tidegate.yml").write_text("torn")
+    plan(house)
+    assert tidegate(house, "apply", "plan.json")[0] == 0
+    assert tidegate(house, "guard", "--inventory", "inventory")[0] == 0
+    assert written(house).keys() == whole.keys()
+
+    hosts = house / "inventory/hosts.yml"
+    inventory = yaml.safe_load(hosts.read_text())
+    del inventory["all"]["children"]["pops"]["children"]["asia"]
+    hosts.write_text(yaml.safe_dump(inventory))
+    plan(house)
+    assert "removed   inventory/group_vars/pop_sin1" in tidegate(house, "apply", "plan.json")[1]
+    assert tidegate(house, "guard", "--inventory", "inventory/hosts.yml")[0] == 0
+
+
+def test_a_plan_is_saved_over_nothing_else(house):
+    policy = (house / POLICY).read_bytes()
+    refused(
+        house, 2, "plan", POLICY, "--as-of", AS_OF, "--out", POLICY, words=("something else than a plan",)
+    )
+    assert (house / POLICY).read_bytes() == policy
+    applied = ".tidegate/applied.json"
+    refused(house, 2, "plan", POLICY, "--as-of", AS_OF, "--out", applied, words=("tidegate apply",))
+    assert not (house / applied).exists()
+
+
+def test_explain_answers_for_what_was_decided(house):
+    pops = plan(house)["plan"]["pops"]
+    pop, prefix = next((pop, d["prefix"]) for pop, body in pops.items() for d in body["decisions"])
+    why = ("--at", pop, "--plan", "plan.json")
+    address = prefix.split("/")[0]
+    assert tidegate(house, "explain", address, *why)[1].startswith(f"{prefix} at {pop}")
+    refused(house, 2, "explain", "198.18.0.0/15", *why, words=("measures by /24",))
+    policy = house / POLICY
+    policy.write_text(policy.read_text().replace("bottom 20%", "bottom 21%"))
+    refused(house, 1, "explain", prefix, *why, words=("changed since",))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", POLICY, "--grace", "99999999999"),
+        ("plan", POLICY, "--as-of", "9999-12-31T23:59:59Z"),
+        ("simulate", "--inventory", "inventory", "--out", "out", "--hours", "nan"),
+        ("simulate", "--inventory", "inventory", "--out", "out", "--hours", "1e300"),
+        ("apply", "nested.json"),
+        ("apply", "digits.json"),
+    ],
+    ids=" ".join,
+)
+def test_numbers_and_nesting_out_of_range_are_said(tmp_path, arguments):
+    house = copy_house(tmp_path / "house")
+    (house / "nested.json").write_text("[" * 100_000)
+    (house / "digits.json").write_text("1" * 5000)
+    refused(house, 2, *arguments, words=("rror",))
+
+
+def test_output_that_cannot_be_written_is_no_answer(house):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [Path(sys.executable).parent / "tidegate", "fleet", "--inventory", "inventory"],
+            cwd=house, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        3,
+        "error: the output cannot be written: No space left on device\n",
+    )
+
+
 def test_the_newest_plans_are_kept(house):
     plans = house / ".tidegate/plans"
     plans.mkdir(parents=True)

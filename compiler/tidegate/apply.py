@@ -1,11 +1,13 @@
 """Whether a saved plan may be applied: what the guard is asked, and what makes a plan stale."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from tidegate_dsl.model import Policy
 
 from tidegate.contracts import sha256_digest
+from tidegate.emit import generations
 from tidegate.errors import ANSWER_IS_NO, Failure
 from tidegate.fleet import fleet_document
 from tidegate.guard import plan_document
@@ -41,6 +43,29 @@ def refuse_stale(plan: Plan, policy: Policy, applied: Plan | None, now: datetime
         raise Failure(
             f"the plan is stale: {'; '.join(stale)}",
             help=f"make a new one: tidegate plan {policy.path}",
+            exit_code=ANSWER_IS_NO,
+        )
+
+
+def refuse_unknown_variables(inventory: Path, applied: Plan | None, plan: Plan | None) -> None:
+    """The guard judges a change by what was applied before; where that is not known, it would allow too much.
+
+    Args:
+        inventory: the directory of hosts.yml.
+        applied: the state directory's last applied plan.
+        plan: the plan to apply, some of whose variables may stand already; None when one is made.
+
+    Raises:
+        Failure: the inventory holds variables of a generation that neither of the two made.
+    """
+    known = {known.generation for known in (applied, plan) if known}
+    unknown = generations(inventory) - known
+    if unknown:
+        raise Failure(
+            f"the inventory holds variables of generation {', '.join(sorted(unknown))},"
+            f" and {applied.generation if applied else 'none'} is applied by this state directory",
+            help="name the state directory that made them with `--state`, or apply its plan again; to start anew,"
+            " remove inventory/group_vars/pop_*/tidegate.yml in a reviewed change",
             exit_code=ANSWER_IS_NO,
         )
 

@@ -1,5 +1,7 @@
 """The `tidegate` command. It only wires: every step stands in a file of its own."""
 
+import errno
+import ipaddress
 import json
 import sys
 from collections.abc import Iterator
@@ -16,16 +18,20 @@ from tidegate_dsl import InputError, check_file, read_fleet, render, summary
 from tidegate_dsl.model import Policy
 
 from tidegate import emit, show, state
-from tidegate.apply import guard_input, refuse_stale
-from tidegate.errors import ANSWER_IS_NO, BAD_INPUT, Failure
+from tidegate.apply import guard_input, refuse_stale, refuse_unknown_variables
+from tidegate.errors import ANSWER_IS_NO, BAD_INPUT, MISSING_PART, Failure
 from tidegate.explain import document as explained
 from tidegate.explain import explain as explain_prefix
+from tidegate.explain import measured_prefix
 from tidegate.fleet import fleet_document
 from tidegate.guard import judge, vars_document
 from tidegate.plan import Plan, load, parse_time, save
 from tidegate.run import make_plan
 
 OUT: Final = Console(highlight=False)
+# What ClickHouse's DateTime holds.
+_EARLIEST: Final = datetime(1970, 1, 2, tzinfo=UTC)
+_LATEST: Final = datetime(2106, 1, 1, tzinfo=UTC)
 ERR: Final = Console(stderr=True, highlight=False)
 
 
@@ -45,7 +51,10 @@ class _Moment(click.ParamType[datetime]):
         if isinstance(value, datetime):
             return value
         try:
-            return parse_time(value)
+            moment = parse_time(value)
+            if _EARLIEST <= moment < _LATEST:
+                return moment
+            self.fail(f"{value} is not between {_EARLIEST:%Y} and {_LATEST:%Y}", param, ctx)
         except ValueError:
             self.fail(f"`{value}` is not a UTC time such as 2026-11-20T06:00:00Z", param, ctx)
 
@@ -62,6 +71,11 @@ class _Group(click.Group):
         except InputError as error:
             show.failure(ERR, error.message, error.help)
             ctx.exit(BAD_INPUT)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            show.failure(ERR, f"the output cannot be written: {error.strerror}", None)
+            ctx.exit(MISSING_PART)
 
 
 _AS_OF = click.option(
@@ -172,8 +186,8 @@ def ingest(settings: Settings, files: tuple[Path, ...], as_json: bool) -> None:
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Directory for one file a POP.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--start", type=_Moment(), default="2026-11-20T00:00:00Z", show_default=True)
-@click.option("--hours", type=float, default=6, show_default=True)
-def simulate(inventory: Path, out: Path, seed: int, start: datetime, hours: float) -> None:
+@click.option("--hours", type=click.IntRange(1, 24 * 31), default=6, show_default=True)
+def simulate(inventory: Path, out: Path, seed: int, start: datetime, hours: int) -> None:
     """Write the telemetry of a simulated fleet, to try policies on. The same seed gives the same bytes.
 
     \b
@@ -193,7 +207,7 @@ def simulate(inventory: Path, out: Path, seed: int, start: datetime, hours: floa
 @_AS_OF
 @click.option(
     "--grace",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, 86400),
     default=30,
     show_default=True,
     help="Seconds that samples may arrive late; a window closes only after them.",
@@ -221,10 +235,14 @@ def plan(
     checked = _checked(policy, limits)
     now = _now()
     with state.locked(settings.state), _store(settings) as client, _status("planning") as progress:
+        applied = state.applied(settings.state)
+        refuse_unknown_variables(Path(checked.inventory), applied, None)
+        if out:
+            state.refuse_to_replace(out, settings.state)
         made = make_plan(
             client,
             checked,
-            state.applied(settings.state),
+            applied,
             as_of=as_of or now,
             grace=timedelta(seconds=grace),
             created_at=now,
@@ -233,7 +251,7 @@ def plan(
         found = judge(guard_input(made, checked), opa=settings.opa)
         path = out or state.saved_path(settings.state, made)
         save(made, path)
-        state.forget_old_plans(settings.state)
+        state.forget_old_plans(settings.state, path)
     if as_json:
         _print_json({"plan": made.document, "guard": asdict(found), "path": str(path)})
     else:
@@ -257,14 +275,16 @@ def apply(settings: Settings, plan_file: Path, limits: Path | None, as_json: boo
     with state.locked(settings.state):
         made = load(plan_file)
         checked = _checked(Path(made.document["policy"]["path"]), limits)
-        refuse_stale(made, checked, state.applied(settings.state), _now())
+        applied = state.applied(settings.state)
+        refuse_stale(made, checked, applied, _now())
+        refuse_unknown_variables(Path(checked.inventory), applied, made)
         found = judge(guard_input(made, checked), opa=settings.opa)
         written = []
         if found.allow:
             written = emit.emit(made, _short(Path(checked.inventory)))
             state.record_applied(settings.state, made)
     if as_json:
-        files = [{"pop": w.pop, "path": str(w.path), "changed": w.changed} for w in written]
+        files = [{"pop": w.pop, "path": str(w.path), "action": w.action} for w in written]
         _print_json({"generation": made.generation, "guard": asdict(found), "files": files})
     else:
         show.verdict(OUT, found)
@@ -295,17 +315,26 @@ def explain(
             "nothing is applied yet", help="name a saved plan with `--plan FILE`", exit_code=BAD_INPUT
         )
     checked = _checked(Path(made.document["policy"]["path"]), limits)
+    if made.document["policy"]["digest"] != checked.digest:
+        raise Failure(
+            f"{checked.path} changed since the plan was made: its clauses are not those that decided",
+            help=f"make a plan of it and explain that: tidegate plan {checked.path}",
+            exit_code=ANSWER_IS_NO,
+        )
     network = _network(prefix)
     if pop not in made.pops:
         raise Failure(f"`{pop}` is no POP of the inventory", help=f"there are {show.names(list(made.pops))}")
-    decision = next((d for d in made.pops[pop]["decisions"] if d["prefix"] == network), None)
     with state.locked(settings.state), _store(settings) as client:
-        found = [explain_prefix(client, select, made.watermark, pop, network) for select in checked.selects]
+        found = [
+            explain_prefix(client, select, made.watermark, pop, measured_prefix(select, network))
+            for select in checked.selects
+        ]
+    decisions = {d["prefix"]: d for d in made.pops[pop]["decisions"]}
     if as_json:
-        _print_json([explained(e, decision) for e in found])
+        _print_json([explained(each, decisions.get(each.prefix)) for each in found])
         return
     for each in found:
-        outcome = _outcome(made, pop, network, decision)
+        outcome = _outcome(made, pop, each.prefix, decisions.get(each.prefix))
         if outcome is None:
             outcome = (
                 f"qualifies, and no rule that applies in {pop} asks for it"
@@ -326,7 +355,8 @@ def guard(settings: Settings, inventory: Path, as_json: bool) -> None:
     tidegate guard --inventory inventory
     """
     fleet = read_fleet(inventory)
-    found = judge(vars_document(emit.read_vars(inventory), fleet_document(fleet)), opa=settings.opa)
+    directory = inventory.parent if inventory.is_file() else inventory
+    found = judge(vars_document(emit.read_vars(directory), fleet_document(fleet)), opa=settings.opa)
     if as_json:
         _print_json(asdict(found))
     else:
@@ -368,11 +398,9 @@ def _short(path: Path) -> Path:
     return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 
-def _network(prefix: str) -> str:
-    import ipaddress  # noqa: PLC0415
-
+def _network(prefix: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     try:
-        return str(ipaddress.ip_network(prefix))
+        return ipaddress.ip_network(prefix)
     except ValueError as error:
         raise Failure(
             f"`{prefix}` is not a prefix: {error}", help="write 192.0.2.0/24 or 2001:db8::/56"

@@ -88,12 +88,12 @@ def decide(
         select = selects[rule.select]
         seen = evidence[select.name]
         staying, leaving = _incumbents(rule, select, seen, before, decided, watermark)
+        staying += _taken_over(rule, select, seen, before, decided, watermark)
         staying, over = _within(rule, select, staying)
-        incumbent = {key for key, d in before.items() if d.rule == rule.name}
         entrants = [
             m
             for m in seen.qualifying
-            if m.pop in rule.pops and (m.pop, m.prefix) not in decided and (m.pop, m.prefix) not in incumbent
+            if m.pop in rule.pops and (m.pop, m.prefix) not in decided and (m.pop, m.prefix) not in before
         ]
         admitted, waiting = _admit(rule, select, entrants, staying, watermark)
         for decision in [*staying, *admitted]:
@@ -173,7 +173,13 @@ def _incumbents(
         if prior.rule != rule.name or key in decided:
             continue
         arm = _arm(rule, prior.prefix)
-        if prior.pop not in rule.pops:
+        measured_by = _measured_length(select, prior.prefix)
+        if measured_by != ipaddress.ip_network(prior.prefix).prefixlen:
+            # Held beside the prefix that now covers it, a held-out one would be treated after all.
+            leaving.append(
+                Released(*key, rule.name, prior.arm, f"{select.name} measures by /{measured_by} now")
+            )
+        elif prior.pop not in rule.pops:
             leaving.append(
                 Released(*key, rule.name, prior.arm, f"{rule.name} does not apply in {prior.pop} any more")
             )
@@ -205,6 +211,40 @@ def _incumbents(
         else:
             leaving.append(Released(*key, rule.name, prior.arm, _failing(select, measured.get(key))))
     return staying, leaving
+
+
+def _taken_over(
+    rule: Apply,
+    select: Select,
+    evidence: Evidence,
+    before: Mapping[Key, Decision],
+    decided: Mapping[Key, Decision],
+    watermark: datetime,
+) -> list[Decision]:
+    """What another rule selected before and this one has now, after a rename or a move: it is not new."""
+    return [
+        replace(
+            before[key],
+            rule=rule.name,
+            select=select.name,
+            action="kept",
+            arm=_arm(rule, m.prefix),
+            because=_cite(select.rank.clause),
+            qualified_at=watermark,
+            metrics=m,
+        )
+        for m in evidence.qualifying
+        if (key := (m.pop, m.prefix)) in before
+        and before[key].rule != rule.name
+        and m.pop in rule.pops
+        and key not in decided
+    ]
+
+
+def _measured_length(select: Select, prefix: str) -> int:
+    """The length by which a select measures a prefix's family."""
+    version = ipaddress.ip_network(prefix).version
+    return select.prefix_length_ipv4 if version == 4 else select.prefix_length_ipv6
 
 
 def _within(rule: Apply, select: Select, staying: list[Decision]) -> tuple[list[Decision], list[Released]]:

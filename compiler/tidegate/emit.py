@@ -4,15 +4,16 @@
 what the plan says is left alone, so a run without changes leaves no diff in version control.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import yaml
 
 from tidegate.contracts import validate
 from tidegate.errors import Failure
-from tidegate.files import read_text, write_atomically
+from tidegate.files import read_text, remove, write_atomically
 from tidegate.plan import Plan, vars_of
 
 KEY: Final = "tidegate_vars"
@@ -24,11 +25,11 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One POP's file, and whether it had to change."""
+    """One POP's file, and what became of it."""
 
     pop: str
     path: Path
-    changed: bool
+    action: Literal["wrote", "unchanged", "removed"]
 
 
 def vars_path(inventory: Path, pop: str) -> Path:
@@ -37,7 +38,7 @@ def vars_path(inventory: Path, pop: str) -> Path:
 
 
 def emit(plan: Plan, inventory: Path) -> list[Written]:
-    """Write the variables of every POP of the plan.
+    """Write the variables of every POP of the plan, and remove those of POPs that left the inventory.
 
     Raises:
         Failure: a file cannot be written; those before it are whole, and the guard in the playbook refuses a mix
@@ -49,10 +50,16 @@ def emit(plan: Plan, inventory: Path) -> list[Written]:
     written = []
     for pop, document in documents.items():
         path = vars_path(inventory, pop)
-        changed = not _says_the_same(path, document)
-        if changed:
+        if _says_the_same(path, document):
+            written.append(Written(pop, path, "unchanged"))
+        else:
             write_atomically(path, render(document))
-        written.append(Written(pop, path, changed))
+            written.append(Written(pop, path, "wrote"))
+    for path in _paths(inventory):
+        pop = _pop_of(path)
+        if pop not in documents:
+            remove(path)
+            written.append(Written(pop, path, "removed"))
     return written
 
 
@@ -69,11 +76,30 @@ def read_vars(inventory: Path) -> dict[str, Document]:
         Failure: a file is not YAML or breaks the contract; names file and line.
     """
     found = {}
-    for path in sorted(inventory.glob("group_vars/pop_*/tidegate.yml")):
+    for path in _paths(inventory):
         document = _load(path)
         validate(document, "vars", str(path))
-        found[path.parent.name.removeprefix("pop_")] = document
+        found[_pop_of(path)] = document
     return found
+
+
+def generations(inventory: Path) -> set[str]:
+    """The generations that an inventory's readable variables name; damaged ones are left for `emit` to replace."""
+    found = set()
+    for path in _paths(inventory):
+        with suppress(Failure):
+            document = _load(path)
+            validate(document, "vars", str(path))
+            found.add(str(document["generation"]))
+    return found
+
+
+def _paths(inventory: Path) -> list[Path]:
+    return sorted(inventory.glob("group_vars/pop_*/tidegate.yml"))
+
+
+def _pop_of(path: Path) -> str:
+    return path.parent.name.removeprefix("pop_")
 
 
 def _load(path: Path) -> Document:
@@ -102,4 +128,7 @@ def _says_the_same(path: Path, document: Document) -> bool:
         validate(there, "vars", str(path))
     except Failure:
         return False
-    return all(there[key] == document[key] for key in ("pop", "generation", "claims", "learn"))
+    claimed = {claim["prefix"] for claim in there["claims"]}
+    added, removed = there["changes"]["added"], there["changes"]["removed"]
+    fits = claimed.issuperset(added) and claimed.isdisjoint(removed) and len(added) == len(set(added))
+    return fits and all(there[key] == document[key] for key in ("pop", "generation", "claims", "learn"))

@@ -1,11 +1,13 @@
 """Why a prefix is selected or not: its windows, and each clause with what was found."""
 
+import ipaddress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tidegate_dsl.model import Clause, Select
 
+from tidegate.errors import Failure
 from tidegate.metrics import PPM, RETRANSMIT_RATIO
 from tidegate.select import Measurement, measure, meets, window_values
 
@@ -64,6 +66,20 @@ def explain(client: "Client", select: Select, mark: datetime, pop: str, prefix: 
         clauses=clauses,
         qualifies=bool(found) and found[0].member != 0 and all(j.passed for j in clauses),
     )
+
+
+def measured_prefix(select: Select, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> str:
+    """The prefix by which a select measures an address or a network in it.
+
+    Raises:
+        Failure: the network is wider than what the select measures, so it holds many such prefixes.
+    """
+    length = select.prefix_length_ipv4 if network.version == 4 else select.prefix_length_ipv6
+    if network.prefixlen < length:
+        raise Failure(
+            f"{select.name} measures by /{length}, and {network} is wider", help=f"name a /{length} in it"
+        )
+    return str(network.supernet(new_prefix=length))
 
 
 def judged(select: Select, m: Measurement) -> list[Judged]:

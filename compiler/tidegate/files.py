@@ -48,3 +48,15 @@ def write_atomically(path: Path, text: str) -> None:
         raise Failure(
             f"{path}: cannot be written: {error.strerror}", help="what stood there is unchanged"
         ) from error
+
+
+def remove(path: Path) -> None:
+    """Remove a file.
+
+    Raises:
+        Failure: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise Failure(f"{path}: cannot be removed: {error.strerror}") from error

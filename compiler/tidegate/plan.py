@@ -87,7 +87,7 @@ def build(
     created_at: datetime,
     watermark: datetime,
 ) -> Plan:
-    """The plan of an outcome; every POP of the fleet has its place in it, so that a POP that leaves is emptied."""
+    """The plan of an outcome; every POP of the fleet has its place in it, also where no rule applies."""
     pops = {pop.name: _pop(policy, outcome, pop.name, observed, previous) for pop in policy.fleet.pops}
     document: Document = {
         "schema_version": SCHEMA_VERSION,
@@ -132,6 +132,8 @@ def load(path: Path) -> Plan:
         raise Failure(
             f"{path}:{error.lineno}: not JSON: {error.msg}", help="make a new plan with `tidegate plan`"
         ) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
+        raise Failure(f"{path}: not a plan: {error}", help="make a new plan with `tidegate plan`") from error
     validate(document, "plan", str(path))
     body = {key: value for key, value in document.items() if key != "digest"}
     if sha256_digest(body) != document["digest"] or generation_of(body["pops"]) != document["generation"]:

@@ -34,6 +34,7 @@ def plan_by_pop(console: Console, plan: Plan) -> None:
     console.print(table)
     if plan.changes_nothing:
         console.print(f"\nNothing changes: generation {plan.generation} stays.")
+        console.print("Apply it all the same: hold times count from the last applied plan.")
         return
     console.print(f"\nGeneration {plan.generation}, watermark {plan.document['watermark']}")
     for pop, body in plan.pops.items():
@@ -59,7 +60,7 @@ def verdict(console: Console, found: Verdict) -> None:
 def files(console: Console, written: Iterable[Written]) -> None:
     """The variables' files."""
     for file in written:
-        _line(console, "", f"  {'wrote    ' if file.changed else 'unchanged'} {file.path}")
+        _line(console, "", f"  {file.action:<9} {file.path}")
 
 
 def explanation(console: Console, found: Explanation, decision: str) -> None:

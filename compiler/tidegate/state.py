@@ -25,10 +25,26 @@ def saved_path(state: Path, plan: Plan) -> Path:
     return state / "plans" / f"{plan.watermark:%Y%m%dT%H%M%SZ}-{plan.generation}.json"
 
 
-def forget_old_plans(state: Path) -> None:
-    """Keep the newest saved plans; their names sort by watermark."""
+def forget_old_plans(state: Path, just_saved: Path) -> None:
+    """Keep the newest saved plans; their names sort by watermark. The one just saved may be of an old one."""
     for path in sorted((state / "plans").glob("*.json"))[:-PLANS_KEPT]:
-        path.unlink(missing_ok=True)
+        if path != just_saved:
+            path.unlink(missing_ok=True)
+
+
+def refuse_to_replace(path: Path, state: Path) -> None:
+    """A plan is saved over a plan or nothing, and never as the applied one.
+
+    Raises:
+        Failure: `path` is the state's own, or holds something else than a plan.
+    """
+    if path.resolve() == applied_path(state).resolve():
+        raise Failure(f"{path}: only `tidegate apply` writes it", help="name another file")
+    if path.exists():
+        try:
+            load(path)
+        except Failure as failure:
+            raise Failure(f"{path}: holds something else than a plan", help="name another file") from failure
 
 
 def applied(state: Path) -> Plan | None:

@@ -6,6 +6,7 @@ is checked against, `judge` is the mathematics of `require`.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from .check import check_policy
 from .diagnostics import Diagnostic, Findings, summary
@@ -31,6 +32,9 @@ __all__ = [
     "render",
     "summary",
 ]
+
+
+_MAX_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -84,9 +88,12 @@ def check_file(path: Path, *, limits: Path, inventory: Path | None = None) -> Ch
         InputError: the policy is no readable UTF-8 text, or the limits or `inventory` can not be read.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise unreadable(path, error) from error
+    if len(data) > _MAX_BYTES:
+        raise InputError(f"{path} is larger than a policy can be: {_MAX_BYTES} bytes")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

@@ -66,8 +66,8 @@ def _open_embedded(target: Embedded) -> Client:
             return clickhouse_connect.get_client(interface="chdb", path=path, database=DATABASE)
     except ImportError as error:
         raise _missing(
-            "the embedded telemetry store is not installed",
-            "install it: pip install 'tidegate[embedded]', or name a server with --dsn",
+            f"the embedded telemetry store cannot be loaded: {error}",
+            "if it is not installed: pip install 'tidegate[embedded]', or name a server with --dsn",
         ) from error
     except ClickHouseError as error:
         raise _missing(f"the embedded telemetry store {path} cannot be opened: {_reason(error)}") from error
