@@ -3,6 +3,7 @@
 import errno
 import ipaddress
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,6 +76,8 @@ class _Group(click.Group):
             if error.errno == errno.EPIPE:
                 raise
             show.failure(ERR, f"the output cannot be written: {error.strerror}", None)
+            # What is still buffered would fail again at the interpreter's end, and change the exit code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             ctx.exit(MISSING_PART)
 
 
