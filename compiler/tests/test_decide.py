@@ -125,7 +125,7 @@ def test_order_of_input_does_not_matter(a_rule, qualifying, before, random):
 
 def test_who_stops_qualifying_is_held_and_then_released_with_the_clause_that_failed():
     quick = prior("ams1", PREFIXES[0], hours=3)
-    recent = prior("ams1", PREFIXES[1], hours=1)
+    recent = replace(prior("ams1", PREFIXES[1], hours=1), admitted_at=NOW - timedelta(hours=10))
     slow_once = measured("ams1", PREFIXES[0], member=1)
     outcome = decide(
         policy(rule()),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tidegate_dsl.model import Policy, Select
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # the packages of a store are an extra
     from clickhouse_connect.driver.client import Client
 
 Progress = Callable[[str], None]
-NO_TELEMETRY: Final = "there is no telemetry to plan from"
 
 
 def make_plan(
@@ -73,7 +72,7 @@ def common_watermark(client: "Client", policy: Policy, as_of: datetime, grace: t
     known = [mark for mark in marks if mark is not None]
     if not known:
         raise Failure(
-            f"{NO_TELEMETRY} before {as_of:%Y-%m-%dT%H:%M:%SZ}",
+            f"there is no telemetry to plan from before {as_of:%Y-%m-%dT%H:%M:%SZ}",
             help="load some with `tidegate ingest FILE`, or give the telemetry's time with `--as-of`",
             exit_code=BAD_INPUT,
         )
