@@ -8,14 +8,18 @@ from typing import Final, TypeVar
 
 from . import syntax
 from .check_apply import check_apply
+from .check_experiment import check_experiment
+from .check_guard import check_guard
+from .check_initcwnd import check_initcwnd, check_one_window_per_prefix
 from .check_learn import check_learn, check_one_learn_per_pop
+from .check_pairs import check_one_experiment_per_pop, check_one_guard_per_rule
 from .check_select import check_select
 from .check_test import check_test
 from .diagnostics import Findings
 from .errors import InputError
 from .inventory import inventory_directory, read_fleet
 from .limits import Limits
-from .model import Fleet, Policy, Select
+from .model import Apply, Fleet, Policy, Select
 from .scope import Scope
 from .source import Source, Span
 from .structure import check_structure, find
@@ -61,15 +65,23 @@ def check_policy(
         _check_names(of_a_kind, findings)
 
     selects: dict[str, Select | None] = dict.fromkeys(file.skipped)
-    scope = Scope(source, fleet, limits, selects, findings)
+    applies: dict[str, Apply | None] = dict.fromkeys(file.skipped)
+    scope = Scope(source, fleet, limits, selects, applies, findings)
     for block in blocks["select"]:
         made = check_select(block, scope)
         # A test of a select that lacks a clause would fail for the mistake that is reported already.
         selects.setdefault(block.name.text, None if block.body.broken else made)
-    applies = _each(blocks["apply"], lambda block: check_apply(block, scope))
+    for block in blocks["apply"]:
+        applies.setdefault(block.name.text, check_apply(block, scope))
     learns = _each(blocks["learn"], lambda block: check_learn(block, scope))
     check_one_learn_per_pop(learns, scope)
-    tests = _each(blocks["test"], lambda block: check_test(block, scope))
+    initcwnds = _each(blocks["initcwnd"], lambda block: check_initcwnd(block, scope))
+    check_one_window_per_prefix(initcwnds, scope)
+    guards = _each(blocks["guard"], lambda block: check_guard(block, scope))
+    check_one_guard_per_rule(guards, scope)
+    experiments = _each(blocks["experiment"], lambda block: check_experiment(block, scope))
+    check_one_experiment_per_pop(experiments, scope)
+    tests = _each(blocks["test"], lambda block: check_test(block, directory, scope))
     if edition is None or found is None or any(item.severity == "error" for item in findings.items):
         return None
     return Policy(
@@ -79,8 +91,11 @@ def check_policy(
         fleet=found[1],
         inventory=str(found[0]),
         selects=tuple(select for select in selects.values() if select is not None),
-        applies=tuple(apply for _, apply in applies),
+        applies=tuple(apply for apply in applies.values() if apply is not None),
         learns=tuple(learn for _, learn in learns),
+        initcwnds=tuple(initcwnd for _, initcwnd in initcwnds),
+        guards=tuple(guard for _, guard in guards),
+        experiments=tuple(experiment for _, experiment in experiments),
         tests=tuple(test for _, test in tests),
     )
 

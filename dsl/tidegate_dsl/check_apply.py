@@ -1,12 +1,12 @@
 """An `apply` block: what selected prefixes get, where, and within which limits."""
 
 from . import syntax
-from .limits import Limit
-from .model import Apply, Bound
+from .model import Active, Apply, Bound
 from .quantities import count_within, reduce_within
 from .scope import Scope
 from .structure import check_structure, find
 from .suggest import advice
+from .times import check_time
 from .vocabulary import HOLD_OUT_RANGE, OVERRIDE, TRANSFER_SIZE_RANGE, Range
 
 
@@ -17,7 +17,8 @@ def check_apply(block: syntax.Block, scope: Scope) -> Apply | None:
     select = scope.select(to.select) if to else None
     pops = scope.pops(where) if where else None
     algorithm = _algorithm(set_.algorithm, scope) if set_ else None
-    min_bytes = _thresholds(clauses, pops, scope)
+    overrides = _overrides(clauses, pops, scope)
+    min_bytes = _thresholds(clauses, overrides, scope)
     fallback = find(clauses, syntax.Phrase)
     if fallback and not _has_threshold(block.body):
         scope.findings.error(
@@ -26,13 +27,9 @@ def check_apply(block: syntax.Block, scope: Scope) -> Apply | None:
             fallback.span,
             help="remove it, or add `when transfer_size >= SIZE`",
         )
-    limits = [clause for clause in clauses if isinstance(clause, syntax.Limit)]
-    per_pop = _limit(
-        [clause for clause in limits if not clause.new], scope.limits.prefixes_per_pop_max, scope
-    )
-    per_run = _limit(
-        [clause for clause in limits if clause.new], scope.limits.new_prefixes_per_run_max, scope
-    )
+    most = _most(clauses, overrides, scope)
+    per_run = _limit(clauses, scope, new=True)
+    active = _active(find(clauses, syntax.Active), scope)
     hold_out = find(clauses, syntax.HoldOut)
     share = 0
     if hold_out:
@@ -47,10 +44,11 @@ def check_apply(block: syntax.Block, scope: Scope) -> Apply | None:
         congestion_control=algorithm,
         min_bytes={pop: min_bytes.get(pop, min_bytes.get("", 0)) for pop in pops},
         ungated_fallback=fallback is not None,
-        max_prefixes_per_pop=per_pop,
+        max_prefixes={pop: bound for pop in pops if (bound := most.get(pop, most.get("")))},
         max_new_per_run=per_run,
         hold_out_ppm=share,
         hold_out=scope.clause(hold_out.span) if hold_out else None,
+        active=active,
     )
 
 
@@ -68,20 +66,21 @@ def _algorithm(name: syntax.Name, scope: Scope) -> str | None:
     return None
 
 
-def _thresholds(
+def _overrides(
     clauses: tuple[syntax.Clause, ...], pops: tuple[str, ...] | None, scope: Scope
-) -> dict[str, int]:
-    """Bytes by POP; "" is the rule's own threshold."""
-    thresholds: dict[str, int] = {}
-    when = find(clauses, syntax.When)
-    if when:
-        thresholds[""] = _threshold(when, scope)
-    for override in clauses:
-        if not isinstance(override, syntax.Override):
-            continue
-        check_structure(
-            f"override {override.pop.text}", override.span, override.body, OVERRIDE, scope.findings
-        )
+) -> list[syntax.Override]:
+    """The overrides; what is wrong with their POPs or their form is reported."""
+    overrides = [clause for clause in clauses if isinstance(clause, syntax.Override)]
+    for override in overrides:
+        shown = f"override {override.pop.text}"
+        check_structure(shown, override.span, override.body, OVERRIDE, scope.findings)
+        if not override.body.clauses and not override.body.broken:
+            scope.findings.error(
+                "C118",
+                f"{shown} overrides nothing",
+                override.span,
+                help="add `when transfer_size >= SIZE` or `limit N prefixes per pop`",
+            )
         pop = scope.pop(override.pop)
         if pop is not None and pops is not None and pop not in pops:
             scope.findings.error(
@@ -90,10 +89,54 @@ def _thresholds(
                 override.pop.span,
                 help="add the POP to `in`, or remove the override",
             )
-        inner = find(override.body.clauses, syntax.When)
-        if inner:
-            thresholds.setdefault(override.pop.text, _threshold(inner, scope))
+    return overrides
+
+
+def _thresholds(
+    clauses: tuple[syntax.Clause, ...], overrides: list[syntax.Override], scope: Scope
+) -> dict[str, int]:
+    """Bytes by POP; "" is the rule's own threshold."""
+    thresholds: dict[str, int] = {}
+    for pop, body in _bodies(clauses, overrides):
+        when = find(body, syntax.When)
+        if when:
+            thresholds.setdefault(pop, _threshold(when, scope))
     return thresholds
+
+
+def _most(
+    clauses: tuple[syntax.Clause, ...], overrides: list[syntax.Override], scope: Scope
+) -> dict[str, Bound]:
+    """Most prefixes by POP; "" is the rule's own limit."""
+    most: dict[str, Bound] = {}
+    for pop, body in _bodies(clauses, overrides):
+        bound = _limit(body, scope, new=False)
+        if bound:
+            most.setdefault(pop, bound)
+    return most
+
+
+def _bodies(
+    clauses: tuple[syntax.Clause, ...], overrides: list[syntax.Override]
+) -> list[tuple[str, tuple[syntax.Clause, ...]]]:
+    return [("", clauses), *((override.pop.text, override.body.clauses) for override in overrides)]
+
+
+def _active(clause: syntax.Active | None, scope: Scope) -> Active | None:
+    if clause is None:
+        return None
+    start, end = check_time(clause.start, scope.findings), check_time(clause.end, scope.findings)
+    if start is None or end is None:
+        return None
+    if end <= start:
+        scope.findings.error(
+            "C117",
+            f"the rule would end at {clause.end.text}, before it starts",
+            clause.start.span.to(clause.end.span),
+            help="write the earlier time first; a date is its first moment in UTC",
+        )
+        return None
+    return Active(start, end, scope.clause(clause.span))
 
 
 def _threshold(when: syntax.When, scope: Scope) -> int:
@@ -102,15 +145,18 @@ def _threshold(when: syntax.When, scope: Scope) -> int:
 
 def _has_threshold(body: syntax.Body) -> bool:
     """Whether the rule has a `when`, even one that is reported, of its own or in an override."""
-    written = "when" in body.broken or "" in body.broken or "override" in body.broken
-    return written or any(isinstance(clause, syntax.When | syntax.Override) for clause in body.clauses)
+    bodies = [body, *(clause.body for clause in body.clauses if isinstance(clause, syntax.Override))]
+    return any({"when", "", "override"} & each.broken or find(each.clauses, syntax.When) for each in bodies)
 
 
-def _limit(written: list[syntax.Limit], most: Limit, scope: Scope) -> Bound | None:
-    if not written:
+def _limit(clauses: tuple[syntax.Clause, ...], scope: Scope, *, new: bool) -> Bound | None:
+    clause = next(
+        (clause for clause in clauses if isinstance(clause, syntax.Limit) and clause.new == new), None
+    )
+    if clause is None:
         return None
-    clause = written[0]
-    what = "new prefixes per run" if clause.new else "prefixes per pop"
+    most = scope.limits.new_prefixes_per_run_max if new else scope.limits.prefixes_per_pop_max
+    what = "new prefixes per run" if new else "prefixes per pop"
     if clause.count.mantissa > most.value:
         scope.findings.error(
             "T104",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final, Literal
 
 from . import syntax
 from .membership import PPM
@@ -10,6 +11,8 @@ from .quantities import reduce, reduce_within
 from .scope import Scope
 from .structure import find
 from .vocabulary import EVERY_RANGE, EXPIRE_RANGE, SMOOTH_RANGE
+
+_DIRECTIONS: Final[tuple[Literal["peer_pops", "origins"], ...]] = ("peer_pops", "origins")
 
 
 def check_learn(block: syntax.Block, scope: Scope) -> Learn | None:
@@ -41,7 +44,21 @@ def check_learn(block: syntax.Block, scope: Scope) -> Learn | None:
         return None
     if pops is None or weight is None or every is None or bounds is None or lifetime is None:
         return None
-    return Learn(block.name.text, scope.clause(block.span), pops, weight, every, *bounds, lifetime)
+    toward = find(clauses, syntax.Toward)
+    if toward is None:
+        return None
+    named = {name.text for name in toward.directions}
+    return Learn(
+        name=block.name.text,
+        clause=scope.clause(block.span),
+        pops=pops,
+        smooth_ppm=weight,
+        every_us=every,
+        initcwnd_min=bounds[0],
+        initcwnd_max=bounds[1],
+        expire_us=lifetime,
+        toward=tuple(direction for direction in _DIRECTIONS if direction in named),
+    )
 
 
 def check_one_learn_per_pop(learns: Iterable[tuple[syntax.Block, Learn]], scope: Scope) -> None:

@@ -1,9 +1,11 @@
 """A `select` block: its values in base units, its windows, its conditions."""
 
-from typing import Final
+from dataclasses import replace
+from typing import Final, Literal
 
 from . import syntax
 from .conditions import check_condition, check_metric, check_together
+from .diagnostics import replacement
 from .model import Bound, Clause, Condition, Rank, Select, TrafficClass
 from .quantities import count_within, reduce_within, spell
 from .scope import Scope
@@ -12,7 +14,9 @@ from .vocabulary import (
     DIMENSION_RANGES,
     HOLD_RANGE,
     MAX_WINDOWS,
+    METRICS,
     RANK_RANGE,
+    REQUIREMENTS,
     SAMPLES_RANGE,
     STEP_RANGE,
     WINDOWS_RANGE,
@@ -29,13 +33,9 @@ def check_select(block: syntax.Block, scope: Scope) -> Select | None:
     measure = _measure(find(clauses, syntax.Measure), scope)
     origin = _from(find(clauses, syntax.From), scope)
     time = _over(find(clauses, syntax.Over), scope)
-    rank = _rank(find(clauses, syntax.RankBottom), scope)
+    rank = _rank(find(clauses, syntax.Rank), measure[0] if measure else None, scope)
     bounds = _requirements(clauses, time, scope)
-    exclude = [
-        check_condition(clause.test, "exclude", scope.clause(clause.span), scope.findings)
-        for clause in clauses
-        if isinstance(clause, syntax.Exclude)
-    ]
+    exclude = [_exclude(clause, scope) for clause in clauses if isinstance(clause, syntax.Exclude)]
     hold_us, hold = _hold(find(clauses, syntax.Hold), scope)
     if (
         measure is None
@@ -159,11 +159,38 @@ def _over(clause: syntax.Over | None, scope: Scope) -> tuple[int, int] | None:
     return over, step
 
 
-def _rank(clause: syntax.RankBottom | None, scope: Scope) -> Rank | None:
+def _rank(clause: syntax.Rank | None, measured: str | None, scope: Scope) -> Rank | None:
     if clause is None:
         return None
-    share = reduce_within(clause.share, "ratio", RANK_RANGE, "rank", scope.findings)
-    return None if share is None else Rank(share, scope.clause(clause.span))
+    at = scope.clause(clause.span)
+    share = absolute = None
+    if clause.share is not None:
+        share = reduce_within(clause.share, "ratio", RANK_RANGE, "rank", scope.findings)
+    if clause.absolute is not None:
+        absolute = _absolute(clause.absolute, measured, at, scope)
+    if (share is None) != (clause.share is None) or (absolute is None) != (clause.absolute is None):
+        return None
+    side: Literal["bottom", "top"] = (
+        "top" if clause.side is not None and clause.side.text == "top" else "bottom"
+    )
+    return Rank(side, share, absolute, at)
+
+
+def _absolute(test: syntax.Test, measured: str | None, at: Clause, scope: Scope) -> Condition | None:
+    """The comparison of the measured metric; None where it is reported, or `measure` is."""
+    if measured is None:
+        return None
+    if check_metric(test.metric, "measure", scope.findings) is None:
+        return None
+    if test.metric.text != measured:
+        scope.findings.error(
+            "C115",
+            f"the rank compares `{test.metric.text}`, and `{measured}` is measured",
+            test.metric.span,
+            help=f"compare `{measured}`, or measure `{test.metric.text}`",
+        )
+        return None
+    return check_condition(test, "measure", at, scope.findings)
 
 
 def _requirements(
@@ -172,25 +199,68 @@ def _requirements(
     """Bounds by subject; a reported one is left out."""
     bounds: dict[str, Bound] = {}
     for clause in clauses:
-        if not isinstance(clause, syntax.Require):
-            continue
-        subject, quantity = clause.subject.text, clause.value
-        if subject in ("duty_cycle", "flap_rate"):
-            value = reduce_within(quantity, "ratio", DIMENSION_RANGES["ratio"], subject, scope.findings)
-        else:
-            value = count_within(
-                quantity, SAMPLES_RANGE if subject == "samples" else WINDOWS_RANGE, subject, scope.findings
-            )
-        if value is not None and subject == "windows" and time is not None and value > time[0] // time[1]:
-            scope.findings.error(
-                "C103",
-                f"{value} windows are required, the lookback holds {time[0] // time[1]}",
-                quantity.span,
-                help=f"require at most {time[0] // time[1]} windows, or look back over a longer time",
-            )
-        elif value is not None:
-            bounds.setdefault(subject, Bound(value, scope.clause(clause.span)))
+        if isinstance(clause, syntax.Require):
+            bound = _bound(clause, time, scope)
+            if bound is not None:
+                bounds.setdefault(clause.subject.text, bound)
     return bounds
+
+
+def _bound(clause: syntax.Require, time: tuple[int, int] | None, scope: Scope) -> Bound | None:
+    subject = clause.subject.text
+    value = _required(clause.value, subject, scope)
+    leave = None if clause.leave is None else _required(clause.leave, subject, scope)
+    if value is None or (leave is None) != (clause.leave is None):
+        return None
+    if subject == "windows" and time is not None and value > time[0] // time[1]:
+        scope.findings.error(
+            "C103",
+            f"{value} windows are required, the lookback holds {time[0] // time[1]}",
+            clause.value.span,
+            help=f"require at most {time[0] // time[1]} windows, or look back over a longer time",
+            fix=replacement(clause.value.span, str(time[0] // time[1])),
+        )
+        return None
+    if leave is not None and clause.leave is not None:
+        upward = REQUIREMENTS[subject] == ">="
+        if (leave > value) if upward else (leave < value):
+            _report_leave(clause.value, clause.leave, scope)
+            return None
+    return Bound(value, scope.clause(clause.span), leave)
+
+
+def _required(quantity: syntax.Quantity, subject: str, scope: Scope) -> int | None:
+    if subject in ("duty_cycle", "flap_rate"):
+        return reduce_within(quantity, "ratio", DIMENSION_RANGES["ratio"], subject, scope.findings)
+    bounds = SAMPLES_RANGE if subject == "samples" else WINDOWS_RANGE
+    return count_within(quantity, bounds, subject, scope.findings)
+
+
+def _exclude(clause: syntax.Exclude, scope: Scope) -> Condition | None:
+    """The condition with its `leave`; None where it is reported."""
+    condition = check_condition(clause.test, "exclude", scope.clause(clause.span), scope.findings)
+    if condition is None or clause.leave is None or clause.test.value is None:
+        return condition
+    dimension = METRICS[condition.metric].dimension
+    leave = reduce_within(
+        clause.leave, dimension, DIMENSION_RANGES[dimension], condition.metric, scope.findings
+    )
+    if leave is None:
+        return None
+    if (leave > condition.value) if condition.comparison in ("<", "<=") else (leave < condition.value):
+        _report_leave(clause.test.value, clause.leave, scope)
+        return None
+    return replace(condition, leave=leave)
+
+
+def _report_leave(enter: syntax.Quantity, leave: syntax.Quantity, scope: Scope) -> None:
+    scope.findings.error(
+        "C116",
+        f"a prefix that enters by {enter.text} would leave again by {leave.text}",
+        leave.span,
+        notes=("between the two bounds a selected prefix stays and no other enters",),
+        help="swap the two, or remove `leave`",
+    )
 
 
 def _hold(clause: syntax.Hold | None, scope: Scope) -> tuple[int | None, Clause | None]:

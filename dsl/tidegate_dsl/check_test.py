@@ -1,14 +1,18 @@
-"""A `test` block: read, and run."""
+"""A `test` block: read, and run where a membership string is given; recordings are for `tidegate test`."""
 
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
 from typing import Final, Literal
 
 from . import syntax
 from .membership import MEMBER, NOT_MEMBER, UNOBSERVED, figures, missed
-from .model import MembershipTest, Select
+from .model import Bound, Expectation, Membership, Recording, Select, Test
+from .prefixes import Network, check_prefix
 from .quantities import spell
 from .scope import Scope
 from .structure import find
+from .suggest import advice
+from .times import check_time
+from .vocabulary import LEAVE, REASONS, REQUIREMENTS
 
 _REPEAT: Final = "..."
 _VERDICTS: Final[dict[str, Literal["includes", "excludes"]]] = {
@@ -16,74 +20,151 @@ _VERDICTS: Final[dict[str, Literal["includes", "excludes"]]] = {
     "excludes": "excludes",
 }
 
-Network = IPv4Network | IPv6Network
+
+def check_test(block: syntax.Block, directory: Path, scope: Scope) -> Test | None:
+    """The test, which passes if it can be run here; None where a part is missing or reported, or where it fails.
+
+    Args:
+        block: the block.
+        directory: what a recording's path is relative to.
+        scope: what names mean.
+    """
+    clauses = block.body.clauses
+    expects = [clause for clause in clauses if isinstance(clause, syntax.Expect)]
+    given: Membership | Recording | None = None
+    if clause := find(clauses, syntax.Given):
+        return _of_membership(block, clause, expects, scope)
+    if recorded := find(clauses, syntax.GivenTelemetry):
+        until = check_time(recorded.until, scope.findings) if recorded.until else None
+        if until is not None or recorded.until is None:
+            given = Recording(str(directory / recorded.path.text), until)
+    made = [_of_recording(expect, scope) for expect in expects]
+    return _whole(block, given, made, scope)
 
 
-def check_test(block: syntax.Block, scope: Scope) -> MembershipTest | None:
-    """The test, which passes; None where a part of it is missing or reported, or where it fails."""
-    given, expect = find(block.body.clauses, syntax.Given), find(block.body.clauses, syntax.Expect)
-    prefix = _prefix(given.prefix, scope) if given else None
-    pop = scope.pop(given.pop) if given else None
-    select = scope.select(expect.select) if expect else None
-    expected = _prefix(expect.prefix, scope) if expect else None
-    if given is None or expect is None or prefix is None or expected is None or select is None:
+def _whole(
+    block: syntax.Block,
+    given: Membership | Recording | None,
+    made: list[Expectation | None],
+    scope: Scope,
+) -> Test | None:
+    expect = tuple(each for each in made if each is not None)
+    if given is None or not expect or len(expect) < len(made):
         return None
-    if not _agree(prefix, expected, expect, select, scope):
-        return None
-    membership = _membership(given.membership, select, scope)
-    if membership is None or pop is None:
-        return None
-    test = MembershipTest(
-        name=block.name.text,
-        clause=scope.clause(block.span),
-        prefix=str(prefix),
-        pop=pop,
-        membership=membership,
-        select=select.name,
-        expect=_VERDICTS[expect.verdict.text],
-        because=expect.because.text if expect.because else None,
-    )
-    return test if _passes(test, select, expect, scope) else None
+    return Test(block.name.text, scope.clause(block.span), given, expect)
 
 
-def _agree(prefix: Network, expected: Network, expect: syntax.Expect, select: Select, scope: Scope) -> bool:
-    """Whether what is expected can be said of what is given; otherwise it is reported."""
-    length = select.prefix_length_ipv4 if prefix.version == 4 else select.prefix_length_ipv6
-    if expect.because and expect.verdict.text == "includes":
+def _of_recording(expect: syntax.Expect, scope: Scope) -> Expectation | None:
+    """An expectation about recorded telemetry; None where it is reported."""
+    prefix, select = check_prefix(expect.prefix, scope.findings), scope.select(expect.select)
+    pop = scope.pop(expect.pop) if expect.pop else None
+    if expect.pop is None:
+        scope.findings.error(
+            "C110",
+            "recorded telemetry is of many POPs, and none is named",
+            expect.span,
+            help=f"write `{expect.verdict.text} {expect.prefix.text} in POP`",
+        )
+        return None
+    if prefix is None or select is None or pop is None or not _fits(prefix, expect, select, scope):
+        return None
+    excluded = dict.fromkeys(condition.metric for condition in select.exclude)
+    return _expectation(expect, prefix, pop, select, (*REASONS, *excluded), scope)
+
+
+def _of_membership(
+    block: syntax.Block, clause: syntax.Given, expects: list[syntax.Expect], scope: Scope
+) -> Test | None:
+    prefix, pop = check_prefix(clause.prefix, scope.findings), scope.pop(clause.pop)
+    given: Membership | None = None
+    made: list[Expectation | None] = []
+    for expect in expects:
+        select = scope.select(expect.select)
+        expected = check_prefix(expect.prefix, scope.findings)
+        made.append(None)
+        if select is None or prefix is None or expected is None:
+            continue
+        if not _about(clause, prefix, expect, expected, scope) or not _fits(expected, expect, select, scope):
+            continue
+        windows = given.windows if given else _membership(clause.membership, select, scope)
+        if windows is None or pop is None:
+            return None
+        given = given or Membership(str(prefix), pop, windows, clause.selected)
+        if len(windows) != select.windows:
+            scope.findings.error(
+                "T108",
+                f"{len(windows)} windows are given, the lookback of `{select.name}` holds {select.windows}",
+                expect.select.span,
+                help="write a test of its own for this select",
+            )
+            continue
+        expectation = _expectation(expect, prefix, pop, select, REASONS, scope)
+        if expectation and _passes(given, expectation, select, expect, scope):
+            made[-1] = expectation
+    return _whole(block, given, made, scope)
+
+
+def _expectation(
+    expect: syntax.Expect,
+    prefix: Network,
+    pop: str,
+    select: Select,
+    reasons: tuple[str, ...],
+    scope: Scope,
+) -> Expectation | None:
+    """The expectation; None where its reason is missing, has no place, or is none that the select can give."""
+    because = expect.because.text if expect.because else None
+    if expect.verdict.text == "includes" and expect.because:
         way_out = "remove `because`, or write `excludes`"
         scope.findings.error("C111", "an inclusion has no reason", expect.because.span, help=way_out)
-    elif prefix != expected:
+    elif expect.verdict.text == "excludes" and expect.because is None:
+        scope.findings.error(
+            "C123",
+            "this exclusion names no reason, so that any mistake would pass it",
+            expect.span,
+            help=f"add `because` and one of {', '.join(f'`{reason}`' for reason in reasons)}",
+        )
+    elif expect.because and because not in reasons:
+        scope.findings.error(
+            "C124",
+            f"`{select.name}` never excludes because of `{because}` here",
+            expect.because.span,
+            help=advice(expect.because.text, reasons, what="it can say"),
+        )
+    else:
+        at = scope.clause(expect.span)
+        return Expectation(select.name, _VERDICTS[expect.verdict.text], str(prefix), pop, because, at)
+    return None
+
+
+def _about(
+    given: syntax.Given, prefix: Network, expect: syntax.Expect, expected: Network, scope: Scope
+) -> bool:
+    """Whether an expectation is about the prefix and POP that are given; otherwise it is reported."""
+    if prefix != expected:
         way_out = f"expect something of `{prefix}`"
         scope.findings.error("C110", f"nothing is given about `{expected}`", expect.prefix.span, help=way_out)
-    elif prefix.prefixlen != length:
-        scope.findings.error(
-            "C109",
-            f"`{select.name}` measures IPv{prefix.version} by /{length}, never `{prefix}`",
-            expect.prefix.span,
-            help=f"give and expect a /{length}",
-        )
+    elif expect.pop and expect.pop.text != given.pop.text:
+        way_out = f"write `in {given.pop.text}`, or leave it out"
+        message = f"nothing is given about `{expect.pop.text}`"
+        scope.findings.error("C110", message, expect.pop.span, help=way_out)
     else:
         return True
     return False
 
 
-def _prefix(name: syntax.Name, scope: Scope) -> Network | None:
-    try:
-        network = ip_network(name.text, strict=False)
-    except ValueError:
-        scope.findings.error(
-            "T107", f"`{name.text}` is no network prefix", name.span, help="write one such as `192.0.2.0/24`"
-        )
-        return None
-    if "/" not in name.text:
-        scope.findings.error(
-            "T107", f"`{name.text}` has no prefix length", name.span, help="write one such as `192.0.2.0/24`"
-        )
-        return None
-    if int(network.network_address) != int(ip_network(name.text.partition("/")[0]).network_address):
-        scope.findings.error("T107", f"`{name.text}` has host bits", name.span, help=f"write `{network}`")
-        return None
-    return network
+def _fits(prefix: Network, expect: syntax.Expect, select: Select, scope: Scope) -> bool:
+    """Whether the select measures prefixes of this length; otherwise it is reported."""
+    length = select.prefix_length_ipv4 if prefix.version == 4 else select.prefix_length_ipv6
+    if prefix.prefixlen == length:
+        return True
+    scope.findings.error(
+        "C109",
+        f"`{select.name}` measures IPv{prefix.version} by /{length}, never `{prefix}`",
+        expect.prefix.span,
+        help=f"give and expect a /{length}",
+    )
+    return False
 
 
 def _membership(string: syntax.Name, select: Select, scope: Scope) -> str | None:
@@ -115,36 +196,39 @@ def _membership(string: syntax.Name, select: Select, scope: Scope) -> str | None
     return (pattern * (select.windows // len(pattern) + 1))[: select.windows] if repeated else pattern
 
 
-def _passes(test: MembershipTest, select: Select, expect: syntax.Expect, scope: Scope) -> bool:
-    misses = missed(select, test.membership)
+def _passes(
+    given: Membership, wanted: Expectation, select: Select, expect: syntax.Expect, scope: Scope
+) -> bool:
+    misses = missed(select, given.windows, selected=given.selected)
     verdict = "excludes" if misses else "includes"
-    if verdict == test.expect and (test.because is None or test.because in misses):
+    if verdict == wanted.verdict and (wanted.because is None or wanted.because in misses):
         return True
-    found = f"`{select.name}` {verdict} {test.prefix}" + (
+    found = f"`{select.name}` {verdict} {wanted.prefix}" + (
         f" because of {' and '.join(misses)}" if misses else ""
     )
-    wanted = f", not because of {test.because}" if verdict == test.expect else ""
+    instead = f", not because of {wanted.because}" if verdict == wanted.verdict else ""
     scope.findings.error(
-        "X101",
-        f"the test fails: {found}{wanted}",
-        expect.span,
-        notes=_figures(test.membership, select),
+        "X101", f"the test fails: {found}{instead}", expect.span, notes=_figures(given, select)
     )
     return False
 
 
-def _figures(membership: str, select: Select) -> tuple[str, ...]:
+def _figures(given: Membership, select: Select) -> tuple[str, ...]:
     """What each requirement looks at, with its bound."""
-    seen = figures(membership)
+    seen = figures(given.windows)
     rows = (
-        (f"windows: {seen.observed} of {seen.lookback} observed", select.min_windows, ">="),
-        (f"duty_cycle: member in {seen.member} of {seen.lookback} windows", select.min_duty_cycle, ">="),
-        (f"flap_rate: {seen.flips} flips in {seen.pairs} pairs of windows", select.max_flap_rate, "<="),
+        ("windows", f"{seen.observed} of {seen.lookback} observed", select.min_windows),
+        ("duty_cycle", f"member in {seen.member} of {seen.lookback} windows", select.min_duty_cycle),
+        ("flap_rate", f"{seen.flips} flips in {seen.pairs} pairs of windows", select.max_flap_rate),
     )
-    return tuple(
-        f"{said}; required {comparison} {bound.value if said.startswith('windows') else spell(bound.value, 'ratio')}"
-        f" (line {bound.clause.line})"
-        if bound
-        else said
-        for said, bound, comparison in rows
-    )
+    return tuple(f"{subject}: {said}{_demand(subject, bound, given)}" for subject, said, bound in rows)
+
+
+def _demand(subject: str, bound: Bound | None, given: Membership) -> str:
+    if bound is None:
+        return ""
+    leaves = given.selected and bound.leave is not None
+    value = bound.leave if given.selected and bound.leave is not None else bound.value
+    shown = str(value) if subject == "windows" else spell(value, "ratio")
+    said = f"leaves {LEAVE[subject]}" if leaves else f"required {REQUIREMENTS[subject]}"
+    return f"; {said} {shown} (line {bound.clause.line})"

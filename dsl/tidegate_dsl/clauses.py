@@ -5,8 +5,17 @@ from typing import Final
 
 from . import syntax
 from .cursor import Cursor
-from .lexer import Token
-from .vocabulary import REASONS, REQUIREMENTS, TRAFFIC_CLASSES, VERDICTS
+from .lexer import Kind, Token
+from .vocabulary import (
+    DIRECTIONS,
+    FAILURES,
+    FAMILIES,
+    LEAVE,
+    REQUIREMENTS,
+    SIDES,
+    TRAFFIC_CLASSES,
+    VERDICTS,
+)
 
 Grammar = Callable[[Cursor, Token], syntax.Clause]
 
@@ -40,26 +49,44 @@ def _over(at: Cursor, first: Token) -> syntax.Clause:
 
 
 def _rank(at: Cursor, first: Token) -> syntax.Clause:
-    at.words("bottom")
-    share = at.quantity("a percentage", before=("of",))
-    at.words("of", "pop")
-    return syntax.RankBottom("rank", first.span.to(at.last), share)
+    side = share = absolute = None
+    if at.is_word(*SIDES):
+        side = at.name("a side")
+        share = at.quantity("a percentage", before=("of",))
+        at.words("of", "pop")
+    if side is None or at.is_word("and"):
+        if side is not None:
+            at.take()
+        absolute = at.comparison_of_metric("`bottom`, `top` or a metric")
+    return syntax.Rank("rank", first.span.to(at.last), side, share, absolute)
 
 
 def _require(at: Cursor, first: Token) -> syntax.Clause:
     subject = at.choice(REQUIREMENTS, "a requirement")
     at.forms = tuple(form for form in at.forms if subject.text in form)
     at.comparison(REQUIREMENTS[subject.text])
-    share = subject.text in ("duty_cycle", "flap_rate")
-    value = at.quantity("a percentage") if share else at.count("a count")
+    value, leave = _bound(at, subject.text), None
     if subject.text == "samples":
         at.words("per", "window")
-    return syntax.Require(f"require {subject.text}", first.span.to(at.last), subject, value)
+    elif at.is_word("leave"):
+        at.take()
+        at.comparison(LEAVE[subject.text])
+        leave = _bound(at, subject.text)
+    return syntax.Require(f"require {subject.text}", first.span.to(at.last), subject, value, leave)
+
+
+def _bound(at: Cursor, subject: str) -> syntax.Quantity:
+    share = subject in ("duty_cycle", "flap_rate")
+    return at.quantity("a percentage", before=("leave",)) if share else at.count("a count")
 
 
 def _exclude(at: Cursor, first: Token) -> syntax.Clause:
-    test = at.test()
-    return syntax.Exclude("exclude", first.span.to(at.last), test)
+    test, leave = at.comparison_of_metric("a metric", before=("leave",)), None
+    if at.is_word("leave"):
+        at.take()
+        at.comparison(test.comparison or "")
+        leave = at.quantity("a value with its unit")
+    return syntax.Exclude("exclude", first.span.to(at.last), test, leave)
 
 
 def _hold(at: Cursor, first: Token) -> syntax.Clause:
@@ -109,15 +136,25 @@ def _fallback(at: Cursor, first: Token) -> syntax.Clause:
 
 def _limit(at: Cursor, first: Token) -> syntax.Clause:
     count = at.count("a count")
-    new = at.is_word("new")
+    new = at.is_word("new") and len(at.forms) > 1
     at.words(*(("new", "prefixes", "per", "run") if new else ("prefixes", "per", "pop")))
     return syntax.Limit("limit … new" if new else "limit", first.span.to(at.last), count, new)
 
 
-def _hold_out(at: Cursor, first: Token) -> syntax.Clause:
-    share = at.quantity("a percentage", before=("of",))
-    at.words("of", "prefixes")
-    return syntax.HoldOut("hold_out", first.span.to(at.last), share)
+def _hold_out(of: str) -> Grammar:
+    def grammar(at: Cursor, first: Token) -> syntax.Clause:
+        share = at.quantity("a percentage", before=("of",))
+        at.words("of", of)
+        return syntax.HoldOut("hold_out", first.span.to(at.last), share)
+
+    return grammar
+
+
+def _active(at: Cursor, first: Token) -> syntax.Clause:
+    start = at.time()
+    at.words("until")
+    end = at.time()
+    return syntax.Active("active", first.span.to(at.last), start, end)
 
 
 def _observe(at: Cursor, first: Token) -> syntax.Clause:
@@ -126,8 +163,11 @@ def _observe(at: Cursor, first: Token) -> syntax.Clause:
 
 
 def _toward(at: Cursor, first: Token) -> syntax.Clause:
-    at.words("peer_pops")
-    return syntax.Phrase("toward", first.span.to(at.last))
+    directions = [at.choice(DIRECTIONS, "a direction")]
+    while at.is_punctuation(","):
+        at.take()
+        directions.append(at.choice(DIRECTIONS, "a direction"))
+    return syntax.Toward("toward", first.span.to(at.last), tuple(directions))
 
 
 def _smooth(at: Cursor, first: Token) -> syntax.Clause:
@@ -150,24 +190,103 @@ def _expire(at: Cursor, first: Token) -> syntax.Clause:
     return syntax.Expire("expire", first.span.to(at.last), duration)
 
 
+def _for(at: Cursor, first: Token) -> syntax.Clause:
+    targets = [_target(at)]
+    while at.is_punctuation(","):
+        at.take()
+        targets.append(_target(at))
+    return syntax.For("for", first.span.to(at.last), tuple(targets))
+
+
+def _target(at: Cursor) -> syntax.Name:
+    return at.choice(FAMILIES, "a family") if at.token.kind is Kind.WORD else at.prefix()
+
+
+def _set_window(at: Cursor, first: Token) -> syntax.Clause:
+    at.words("initcwnd")
+    segments = at.quantity("a number of segments")
+    return syntax.SetWindow("set", first.span.to(at.last), segments)
+
+
+def _rule_of(at: Cursor, first: Token) -> syntax.Clause:
+    apply = at.name("the name of an apply")
+    return syntax.RuleOf(first.text, first.span.to(at.last), apply)
+
+
+def _abort(at: Cursor, first: Token) -> syntax.Clause:
+    at.words("when")
+    metric = at.name("a metric")
+    percentile = at.name("a percentile such as `p10`")
+    comparison = at.comparison("<", ">")
+    share = at.quantity("a percentage", before=("of",))
+    at.words("of", "hold_out")
+    return syntax.Abort("abort", first.span.to(at.last), metric, percentile, comparison, share)
+
+
+def _per_arm(at: Cursor, first: Token) -> syntax.Clause:
+    at.words("prefixes")
+    at.comparison(">=")
+    count = at.count("a count")
+    at.words("per", "arm")
+    return syntax.PerArm("require", first.span.to(at.last), count)
+
+
+def _churn(at: Cursor, first: Token) -> syntax.Clause:
+    at.words("churn")
+    at.comparison("<=")
+    share = at.quantity("a percentage", before=("per",))
+    at.words("per", "run")
+    return syntax.Churn("limit", first.span.to(at.last), share)
+
+
+def _on_failure(at: Cursor, first: Token) -> syntax.Clause:
+    duration = None
+    if at.choice(FAILURES, "what to do").text == "release":
+        at.words("for")
+        duration = at.quantity("a duration")
+    return syntax.OnFailure("on_failure", first.span.to(at.last), duration)
+
+
+def _switchback(at: Cursor, first: Token) -> syntax.Clause:
+    period = at.quantity("a duration")
+    return syntax.Switchback("switchback", first.span.to(at.last), period)
+
+
 def _given(at: Cursor, first: Token) -> syntax.Clause:
+    if at.is_word("telemetry"):
+        return _given_telemetry(at, first)
     prefix = at.prefix()
     at.words("in")
     pop = at.name("a POP")
     at.words("membership")
     membership = at.string('a membership string such as `"1010..."`')
-    return syntax.Given("given", first.span.to(at.last), prefix, pop, membership)
+    selected = at.is_word("selected")
+    if selected:
+        at.take()
+    return syntax.Given("given", first.span.to(at.last), prefix, pop, membership, selected)
+
+
+def _given_telemetry(at: Cursor, first: Token) -> syntax.Clause:
+    at.take()
+    path, until = at.string("the telemetry's path in quotes"), None
+    if at.is_word("until"):
+        at.take()
+        until = at.time()
+    return syntax.GivenTelemetry("given", first.span.to(at.last), path, until)
 
 
 def _expect(at: Cursor, first: Token) -> syntax.Clause:
     select = at.name("the name of a select")
     verdict = at.choice(VERDICTS, "`includes` or `excludes`")
     prefix = at.prefix()
-    because = None
+    pop = because = None
+    if at.is_word("in"):
+        at.take()
+        pop = at.name("a POP")
     if at.is_word("because"):
         at.take()
-        because = at.choice(REASONS, "a reason")
-    return syntax.Expect("expect", first.span.to(at.last), select, verdict, prefix, because)
+        because = at.name("a reason")
+    return syntax.Expect("expect", first.span.to(at.last), select, verdict, prefix, pop, because)
 
 
 def _edition(at: Cursor, first: Token) -> syntax.Clause:
@@ -181,7 +300,7 @@ def _inventory(at: Cursor, first: Token) -> syntax.Clause:
 
 
 HEAD_GRAMMAR: Final[dict[str, Grammar]] = {"edition": _edition, "inventory": _inventory}
-OVERRIDE_GRAMMAR: Final[dict[str, Grammar]] = {"when": _when}
+OVERRIDE_GRAMMAR: Final[dict[str, Grammar]] = {"when": _when, "limit": _limit}
 GRAMMARS: Final[dict[str, dict[str, Grammar]]] = {
     "select": {
         "measure": _measure,
@@ -199,7 +318,8 @@ GRAMMARS: Final[dict[str, dict[str, Grammar]]] = {
         "when": _when,
         "fallback": _fallback,
         "limit": _limit,
-        "hold_out": _hold_out,
+        "hold_out": _hold_out("prefixes"),
+        "active": _active,
     },  # `override` holds a block, so the parser itself reads it
     "learn": {
         "observe": _observe,
@@ -209,5 +329,14 @@ GRAMMARS: Final[dict[str, dict[str, Grammar]]] = {
         "set": _set_initcwnd,
         "expire": _expire,
     },
+    "initcwnd": {"for": _for, "in": _in, "set": _set_window},
+    "guard": {
+        "watch": _rule_of,
+        "abort": _abort,
+        "require": _per_arm,
+        "limit": _churn,
+        "on_failure": _on_failure,
+    },
+    "experiment": {"on": _rule_of, "hold_out": _hold_out("hosts"), "switchback": _switchback},
     "test": {"given": _given, "expect": _expect},
 }

@@ -181,6 +181,20 @@ class Cursor:
             raise self.fail(f"`{allowed[0]}`")
         raise self.fail("a comparison", way_out=f"compare with one of {listed(allowed)}")
 
+    def time(self) -> Name:
+        """Take what looks like a time; the checker reads it."""
+        if self.token.kind is not Kind.TIME:
+            raise self.fail("a time such as `2026-12-01` or `2026-12-01T06:00Z`")
+        token = self.take()
+        return Name(token.text, token.span)
+
+    def comparison_of_metric(self, what: str, *, before: Collection[str] = ()) -> Test:
+        """Take `METRIC COMPARISON VALUE`."""
+        metric = self.name(what)
+        comparison = self.comparison(*COMPARISONS)
+        value = self.quantity("a value with its unit", before=before)
+        return Test(metric, comparison, value, False, metric.span.to(value.span))
+
     def test(self, *, before: Collection[str] = ()) -> Test:
         """Take `METRIC COMPARISON VALUE`, or `[not] FLAG`."""
         first = self.token.span

@@ -15,6 +15,27 @@ _STYLES: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Text to put in the place of a span; an empty span inserts."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that a machine may make because it has one right form.
+
+    Attributes:
+        title: what it does, as an order: "write `10 ms`".
+        edits: they do not overlap.
+    """
+
+    title: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One mistake.
 
@@ -26,6 +47,7 @@ class Diagnostic:
         span: what is underlined.
         notes: the cause, one line each.
         help: the way out, or None where the message says it.
+        fix: the way out as edits, where there is just one.
     """
 
     path: str
@@ -35,6 +57,7 @@ class Diagnostic:
     span: Span
     notes: tuple[str, ...] = ()
     help: str | None = None
+    fix: Fix | None = None
 
     def to_json(self) -> dict[str, object]:
         """As JSON values; lines and columns count from 1, bytes from 0, ends are exclusive."""
@@ -50,6 +73,14 @@ class Diagnostic:
             "end_byte": self.span.end,
             "notes": list(self.notes),
             "help": self.help,
+            "fix": self.fix
+            and {
+                "title": self.fix.title,
+                "edits": [
+                    {"byte": edit.span.start, "end_byte": edit.span.end, "text": edit.text}
+                    for edit in self.fix.edits
+                ],
+            },
         }
 
 
@@ -68,9 +99,28 @@ class Findings:
         *,
         notes: tuple[str, ...] = (),
         help: str | None = None,  # noqa: A002 - the word that the user sees
+        fix: Fix | None = None,
     ) -> None:
         """Report an error."""
-        self.items.append(Diagnostic(self.path, code, "error", message, span, notes, help))
+        self.items.append(Diagnostic(self.path, code, "error", message, span, notes, help, fix))
+
+    def warning(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        *,
+        notes: tuple[str, ...] = (),
+        help: str | None = None,  # noqa: A002 - the word that the user sees
+        fix: Fix | None = None,
+    ) -> None:
+        """Report what is allowed and probably not meant; an `# allow CODE: reason` in the file silences it."""
+        self.items.append(Diagnostic(self.path, code, "warning", message, span, notes, help, fix))
+
+
+def replacement(span: Span, text: str) -> Fix:
+    """The fix that writes `text` in the place of a span."""
+    return Fix(f"write `{text}`" if text else "remove it", (Edit(span, text),))
 
 
 def render(source: Source, diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:

@@ -1,7 +1,8 @@
-"""Text to tokens. A token never crosses a line; blanks and comments leave none."""
+"""Text to tokens and comments. Neither crosses a line; blanks leave nothing."""
 
 import re
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .diagnostics import Findings
@@ -18,6 +19,7 @@ class Kind(Enum):
     STRING = auto()  # text with its quotes
     LENGTH = auto()  # `/24`
     ADDRESS = auto()  # what looks like an address or prefix
+    TIME = auto()  # `2026-12-01` or `2026-12-01T06:00Z`
     PUNCTUATION = auto()  # { } , % and runs of < > = !
     NEWLINE = auto()
     END = auto()
@@ -32,10 +34,36 @@ class Token(NamedTuple):
     span: Span
 
 
+class Comment(NamedTuple):
+    """A comment from its `#` to the end of its line, without blanks at the end."""
+
+    text: str
+    span: Span
+
+
+class Lexed(NamedTuple):
+    """A file's tokens, each line closed by NEWLINE and the file by END, and its comments."""
+
+    tokens: list[Token]
+    comments: list[Comment]
+
+
+class _Piece(NamedTuple):
+    """A token or comment (`kind` is None) in its line; columns count characters and bytes from 0."""
+
+    kind: Kind | None
+    text: str
+    start: int
+    end: int
+    start_byte: int
+    end_byte: int
+
+
 NUMBER: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?([A-Za-z]+)?")
 
 _PIECE: Final = re.compile(
-    r"""(?P<blank>[ \t]+|\r$|\#.*)
+    r"""(?P<blank>[ \t]+|\r$)
+      | (?P<comment>\#.*)
       | (?P<string>"[^"]*"?)
       | (?P<punctuation>[{},%]|[<>=!]+)
       | (?P<atom>[^\s{},%<>=!"\#]+)
@@ -45,38 +73,60 @@ _PIECE: Final = re.compile(
 _ATOMS: Final = (
     (Kind.WORD, re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")),
     (Kind.NUMBER, NUMBER),
+    (Kind.TIME, re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}Z)?")),
     (Kind.LENGTH, re.compile(r"/[0-9]{1,3}")),
     (Kind.ADDRESS, re.compile(r"[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*(/[0-9]{0,3})?")),
 )
 _BYTE_ORDER_MARK: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
-def lex(source: Source, findings: Findings) -> list[Token]:
-    """All tokens, each line closed by NEWLINE and the file by END.
+def lex(source: Source, findings: Findings) -> Lexed:
+    """All tokens and comments.
 
     What is no token becomes BROKEN, and the first of a line is reported: the parser leaves its clause in silence.
     """
     tokens: list[Token] = []
+    comments: list[Comment] = []
     byte = 0
     for number, line in enumerate(source.lines, 1):
+        pieces, length = _pieces(line, first=number == 1)
         whole = True
-        start = 1 if number == 1 and line.startswith(_BYTE_ORDER_MARK) else 0
-        byte += len(utf8(line[:start]))
-        for piece in _PIECE.finditer(line, start):  # the pieces touch: each starts where the last one ended
-            text = piece.group()
-            end = byte + (len(text) if text.isascii() else len(utf8(text)))
-            if piece.lastgroup != "blank":
-                kind = _kind(piece.lastgroup, text)
-                token = Token(kind, text, Span(byte, end, number, piece.start() + 1, piece.end() + 1))
-                if kind is Kind.BROKEN and whole:  # what follows on the line is mostly the same mistake
-                    whole = False
-                    _report(token, findings)
-                tokens.append(token)
-            byte = end
+        for kind, text, start, end, start_byte, end_byte in pieces:
+            span = Span(byte + start_byte, byte + end_byte, number, start + 1, end + 1)
+            if kind is None:
+                comments.append(Comment(text, span))
+                continue
+            token = Token(kind, text, span)
+            if kind is Kind.BROKEN and whole:  # what follows on the line is mostly the same mistake
+                whole = False
+                _report(token, findings)
+            tokens.append(token)
+        byte += length
         tokens.append(Token(Kind.NEWLINE, "", Span(byte, byte, number, len(line) + 1, len(line) + 1)))
         byte += 1
     tokens.append(Token(Kind.END, "", tokens[-1].span))
-    return tokens
+    return Lexed(tokens, comments)
+
+
+@lru_cache(maxsize=16_384)  # while a file is edited, every line but one is as it was
+def _pieces(line: str, *, first: bool) -> tuple[tuple[_Piece, ...], int]:
+    """A line's tokens and comments, and its length in bytes."""
+    start = 1 if first and line.startswith(_BYTE_ORDER_MARK) else 0
+    byte = len(utf8(line[:start]))
+    pieces: list[_Piece] = []
+    for match in _PIECE.finditer(line, start):  # the pieces touch: each starts where the last one ended
+        text = match.group()
+        size = len(text) if text.isascii() else len(utf8(text))
+        if match.lastgroup == "comment":
+            text = text.rstrip()
+            pieces.append(
+                _Piece(None, text, match.start(), match.start() + len(text), byte, byte + len(utf8(text)))
+            )
+        elif match.lastgroup != "blank":
+            kind = _kind(match.lastgroup, text)
+            pieces.append(_Piece(kind, text, match.start(), match.end(), byte, byte + size))
+        byte += size
+    return tuple(pieces), byte
 
 
 def _kind(group: str | None, text: str) -> Kind:

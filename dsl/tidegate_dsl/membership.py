@@ -44,16 +44,16 @@ def figures(membership: str) -> Figures:
     )
 
 
-def missed(select: Select, membership: str) -> tuple[str, ...]:
+def missed(select: Select, membership: str, *, selected: bool = False) -> tuple[str, ...]:
     """Every requirement that a prefix with this membership misses, in the order windows, duty_cycle, flap_rate.
 
     A prefix that was observed in no window misses `windows`, and one that was a member in none misses `duty_cycle`,
-    also where nothing is required. Comparisons are exact: whole numbers against parts
-    per million.
+    also where nothing is required. Comparisons are exact: whole numbers against parts per million.
 
     Args:
         select: whose `require` clauses count; samples and `exclude` are not visible in a membership string.
         membership: one character a window of the lookback, oldest first.
+        selected: the prefix is selected already, so that `leave` bounds count.
 
     Raises:
         ValueError: the string's length is not the lookback's, or it holds another character than `1`, `0` and `.`.
@@ -62,27 +62,31 @@ def missed(select: Select, membership: str) -> tuple[str, ...]:
         raise ValueError(f"membership must be {select.windows} characters `1`, `0` or `.`")
     seen = figures(membership)
     misses = {
-        "windows": seen.observed < _value(select.min_windows, 1),
+        "windows": seen.observed < max(1, bound_of(select.min_windows, 1, selected=selected)),
         "duty_cycle": seen.member == 0
-        or seen.member * PPM < _value(select.min_duty_cycle, 0) * seen.lookback,
-        "flap_rate": seen.flips * PPM > _value(select.max_flap_rate, PPM) * seen.pairs,
+        or seen.member * PPM < bound_of(select.min_duty_cycle, 0, selected=selected) * seen.lookback,
+        "flap_rate": seen.flips * PPM > bound_of(select.max_flap_rate, PPM, selected=selected) * seen.pairs,
     }
     return tuple(reason for reason in REASONS if misses[reason])
 
 
-def judge(select: Select, membership: str) -> tuple[bool, str | None]:
+def judge(select: Select, membership: str, *, selected: bool = False) -> tuple[bool, str | None]:
     """Whether a prefix with this membership qualifies, and if not, the first requirement that it misses.
 
     Args:
         select: as in `missed`.
         membership: as in `missed`.
+        selected: as in `missed`.
 
     Raises:
         ValueError: as `missed`.
     """
-    misses = missed(select, membership)
+    misses = missed(select, membership, selected=selected)
     return not misses, next(iter(misses), None)
 
 
-def _value(bound: Bound | None, otherwise: int) -> int:
-    return bound.value if bound else otherwise
+def bound_of(bound: Bound | None, otherwise: int, *, selected: bool) -> int:
+    """The bound that counts for a prefix that is selected already, or for one that is not."""
+    if bound is None:
+        return otherwise
+    return bound.leave if selected and bound.leave is not None else bound.value

@@ -5,6 +5,7 @@ windows (initcwnd) in segments. `line` is the clause's line in the policy file, 
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 Comparison = Literal["<", "<=", ">", ">="]
@@ -21,28 +22,47 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`metric comparison value`, value in the metric's base unit; a flag (`app_limited`) compares with 0 or 1."""
+    """`metric comparison value`, value in the metric's base unit; a flag (`app_limited`) compares with 0 or 1.
+
+    `leave` is, in an `exclude`, the value that counts for a prefix that is selected already; None: the same.
+    """
 
     metric: str
     comparison: Comparison | Literal["=="]
     value: int
     clause: Clause
+    leave: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The lowest `share_ppm` of a POP's observed prefixes, by the measured metric, window by window."""
+    """Which of a POP's observed prefixes are members of a window, by the measured metric.
 
-    share_ppm: int
+    Attributes:
+        side: which end of the ranking `share_ppm` is taken from.
+        share_ppm: the share of the observed prefixes; None where only `absolute` counts.
+        absolute: a comparison of the measured metric that must hold as well; None where only the share counts.
+            One of the two is there.
+        clause: where it stands.
+    """
+
+    side: Literal["bottom", "top"]
+    share_ppm: int | None
+    absolute: Condition | None
     clause: Clause
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An inclusive bound of a `require` clause: duty_cycle and flap_rate in ppm, windows and samples as counts."""
+    """An inclusive bound of a `require` or `limit` clause: shares in ppm, everything else as counts.
+
+    `leave` is the bound that counts for a prefix that is selected already, inclusive as well: `leave < 50%` is kept
+    as the least that stays, 500,000, and `leave > 20%` as the most. None: the same as `value`.
+    """
 
     value: int
     clause: Clause
+    leave: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +94,15 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
+class Active:
+    """When a rule applies: from `start` until before `end`, UTC, compared with the watermark."""
+
+    start: datetime
+    end: datetime
+    clause: Clause
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """What selected prefixes get, in which POPs, within which limits."""
 
@@ -84,10 +113,11 @@ class Apply:
     congestion_control: str
     min_bytes: dict[str, int]  # by POP, overrides resolved; 0: from the start
     ungated_fallback: bool
-    max_prefixes_per_pop: Bound | None
+    max_prefixes: dict[str, Bound]  # by POP, overrides resolved; a POP without an entry has no limit
     max_new_per_run: Bound | None
     hold_out_ppm: int
     hold_out: Clause | None
+    active: Active | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +132,143 @@ class Learn:
     initcwnd_min: int
     initcwnd_max: int
     expire_us: int
+    toward: tuple[Literal["peer_pops", "origins"], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class MembershipTest:
-    """A `test` block: a prefix's membership by window, and what select must say of it."""
+class Initcwnd:
+    """An initial window that is set as it stands, for prefixes that the policy names.
+
+    Attributes:
+        name: the block's name.
+        clause: where it stands.
+        prefixes: in address order; `0.0.0.0/0` is all of IPv4 and `::/0` all of IPv6.
+        pops: where, sorted.
+        segments: the window.
+    """
 
     name: str
     clause: Clause
+    prefixes: tuple[str, ...]
+    pops: tuple[str, ...]
+    segments: int
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """A comparison of treated with held-out prefixes of one POP that must not come true.
+
+    True when `percentile(treated) comparison ratio_ppm / 1,000,000 x percentile(held out)`, both of the metric's
+    values over the lookback.
+    """
+
+    metric: str
+    percentile: int  # 1 to 99
+    comparison: Literal["<", ">"]
+    ratio_ppm: int
+    clause: Clause
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What stops a rule in a POP.
+
+    Attributes:
+        name: the block's name.
+        clause: where it stands.
+        watch: the name of the apply rule.
+        aborts: comparisons with the hold-out; one that is true stops the rule.
+        min_per_arm: prefixes that each arm needs before an abort is judged.
+        max_churn: share of the selected prefixes that may enter and leave in one run, in ppm; beyond it the rule
+            keeps in this POP what it has.
+        release_us: after an abort the rule has no prefixes for so long; None: it keeps what it has (freeze).
+        on_failure: where that stands; None without aborts.
+    """
+
+    name: str
+    clause: Clause
+    watch: str
+    aborts: tuple[Abort, ...]
+    min_per_arm: Bound | None
+    max_churn: Bound | None
+    release_us: int | None
+    on_failure: Clause | None
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Control by host, by time, or both: hosts that get nothing of a rule, periods in which no host does.
+
+    Attributes:
+        name: the block's name, which salts the draws.
+        clause: where it stands.
+        on: the name of the apply rule.
+        hosts_ppm: share of a POP's hosts that are control; 0: none.
+        switchback_us: length of a period; 0: no switchback.
+    """
+
+    name: str
+    clause: Clause
+    on: str
+    hosts_ppm: int
+    switchback_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a select must say of a prefix.
+
+    Attributes:
+        select: the select's name.
+        verdict: what it must say.
+        prefix: of whom.
+        pop: where.
+        because: for `excludes`, what the prefix must miss: windows, duty_cycle, flap_rate or an excluded metric.
+        clause: where it stands.
+    """
+
+    select: str
+    verdict: Literal["includes", "excludes"]
     prefix: str
     pop: str
-    membership: (
-        str  # by window, oldest first: "1" member, "0" observed, "." not observed; one for each window
-    )
-    select: str
-    expect: Literal["includes", "excludes"]
-    because: str | None  # duty_cycle, flap_rate or windows
+    because: str | None
+    clause: Clause
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A prefix's membership by window, oldest first: `1` member, `0` observed, `.` not; one for each window.
+
+    `selected`: the prefix is selected already, so that `leave` bounds count.
+    """
+
+    prefix: str
+    pop: str
+    windows: str
+    selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Recorded telemetry.
+
+    Attributes:
+        path: rows of the collector, resolved against the policy file.
+        until: no later sample counts; None: all of it.
+    """
+
+    path: str
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A `test` block. On a membership string it is run by the checker, on a recording by `tidegate test`."""
+
+    name: str
+    clause: Clause
+    given: Membership | Recording
+    expect: tuple[Expectation, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +301,7 @@ class Policy:
     selects: tuple[Select, ...]
     applies: tuple[Apply, ...]
     learns: tuple[Learn, ...]
-    tests: tuple[MembershipTest, ...]
+    initcwnds: tuple[Initcwnd, ...]
+    guards: tuple[Guard, ...]
+    experiments: tuple[Experiment, ...]
+    tests: tuple[Test, ...]

@@ -11,7 +11,7 @@ from . import syntax
 from .clauses import GRAMMARS, HEAD_GRAMMAR, OVERRIDE_GRAMMAR, Grammar
 from .cursor import Cursor, GiveUp, opens
 from .diagnostics import Findings
-from .lexer import Kind, Token, lex
+from .lexer import Comment, Kind, Token, lex
 from .source import Source, Span
 from .suggest import listed, nearest
 from .vocabulary import BLOCKS, OVERRIDE, TOP_LEVEL, ClauseRule
@@ -19,7 +19,8 @@ from .vocabulary import BLOCKS, OVERRIDE, TOP_LEVEL, ClauseRule
 
 def parse_policy(source: Source, findings: Findings) -> syntax.File:
     """The tree of what could be read; mistakes go to `findings`."""
-    return _Parser(Cursor(lex(source, findings), findings), findings).file()
+    lexed = lex(source, findings)
+    return _Parser(Cursor(lexed.tokens, findings), findings).file(tuple(lexed.comments))
 
 
 class _Parser:
@@ -34,7 +35,7 @@ class _Parser:
         self.closed = True  # the block that was read last ended with its `}`
         self.astray = False  # behind a block that was closed too early: its clauses are one mistake
 
-    def file(self) -> syntax.File:
+    def file(self, comments: tuple[Comment, ...]) -> syntax.File:
         while True:
             self._skip_newlines()
             token = self.at.token
@@ -45,6 +46,7 @@ class _Parser:
             syntax.Body(tuple(self.head), frozenset(self.head_broken)),
             tuple(self.blocks),
             frozenset(self.skipped),
+            comments,
         )
 
     def _top_level(self, token: Token) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import syntax
 from .diagnostics import Findings
 from .limits import Limits
-from .model import Clause, Fleet, Select
+from .model import Apply, Clause, Fleet, Select
 from .source import Source, Span
 from .suggest import advice
 
@@ -20,6 +20,7 @@ class Scope:
         fleet: None where the inventory is reported as unreadable: then no POP is reported as unknown.
         limits: the limits file.
         selects: every select of the file by name; None for one that was reported.
+        applies: likewise every apply.
         findings: where mistakes go.
     """
 
@@ -27,6 +28,7 @@ class Scope:
     fleet: Fleet | None
     limits: Limits
     selects: Mapping[str, Select | None]
+    applies: Mapping[str, Apply | None]
     findings: Findings
 
     def clause(self, span: Span) -> Clause:
@@ -44,6 +46,18 @@ class Scope:
             self.findings.error("N105", f"there is no select `{name.text}`", name.span, help=way_out)
             return None
         return self.selects[name.text]
+
+    def apply(self, name: syntax.Name) -> Apply | None:
+        """The apply rule of this name, or None where it or the name is reported."""
+        if name.text not in self.applies:
+            way_out = (
+                advice(name.text, self.applies, what="this file has")
+                if self.applies
+                else f"write `apply {name.text} {{ … }}`"
+            )
+            self.findings.error("N110", f"there is no apply `{name.text}`", name.span, help=way_out)
+            return None
+        return self.applies[name.text]
 
     def pop(self, name: syntax.Name) -> str | None:
         """The POP of this name, or None where it is reported or the fleet is not known."""

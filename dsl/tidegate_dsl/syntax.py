@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from .lexer import Comment
 from .source import Span
 
 
@@ -51,7 +52,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Phrase(Clause):
-    """A clause whose words are all fixed: `fallback ungated`, `toward peer_pops`, `observe cwnd by destination`."""
+    """A clause whose words are all fixed: `fallback ungated`, `observe cwnd by destination`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +81,29 @@ class Over(Clause):
 
 
 @dataclass(frozen=True, slots=True)
-class RankBottom(Clause):
-    """`rank bottom N% of pop`."""
+class Rank(Clause):
+    """`rank SIDE N% of pop [and METRIC COMPARISON VALUE]`, or only the comparison."""
 
-    share: Quantity
+    side: Name | None
+    share: Quantity | None
+    absolute: Test | None
 
 
 @dataclass(frozen=True, slots=True)
 class Require(Clause):
-    """`require SUBJECT COMPARISON VALUE`."""
+    """`require SUBJECT COMPARISON VALUE [leave COMPARISON VALUE]`."""
 
     subject: Name
     value: Quantity
+    leave: Quantity | None
 
 
 @dataclass(frozen=True, slots=True)
 class Exclude(Clause):
-    """`exclude METRIC COMPARISON VALUE`."""
+    """`exclude METRIC COMPARISON VALUE [leave COMPARISON VALUE]`."""
 
     test: Test
+    leave: Quantity | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +152,17 @@ class Limit(Clause):
 
 @dataclass(frozen=True, slots=True)
 class HoldOut(Clause):
-    """`hold_out N% of prefixes`."""
+    """`hold_out N% of prefixes` of a rule, `hold_out N% of hosts` of an experiment."""
 
     share: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Active(Clause):
+    """`active TIME until TIME`."""
+
+    start: Name
+    end: Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,21 +197,97 @@ class Expire(Clause):
 
 
 @dataclass(frozen=True, slots=True)
+class Toward(Clause):
+    """`toward DIRECTION, DIRECTION`."""
+
+    directions: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class For(Clause):
+    """`for ipv4|ipv6|PREFIX, …`."""
+
+    targets: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetWindow(Clause):
+    """`set initcwnd N segments`."""
+
+    segments: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOf(Clause):
+    """`watch APPLY` of a guard, `on APPLY` of an experiment."""
+
+    apply: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Abort(Clause):
+    """`abort when METRIC pN COMPARISON N% of hold_out`."""
+
+    metric: Name
+    percentile: Name
+    comparison: str
+    share: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class PerArm(Clause):
+    """`require prefixes >= N per arm`."""
+
+    count: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Churn(Clause):
+    """`limit churn <= N% per run`."""
+
+    share: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class OnFailure(Clause):
+    """`on_failure freeze` (no duration) or `on_failure release for DURATION`."""
+
+    duration: Quantity | None
+
+
+@dataclass(frozen=True, slots=True)
+class Switchback(Clause):
+    """`switchback DURATION`."""
+
+    period: Quantity
+
+
+@dataclass(frozen=True, slots=True)
 class Given(Clause):
-    """`given PREFIX in POP membership STRING`."""
+    """`given PREFIX in POP membership STRING [selected]`."""
 
     prefix: Name
     pop: Name
     membership: Name
+    selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTelemetry(Clause):
+    """`given telemetry STRING [until TIME]`."""
+
+    path: Name
+    until: Name | None
 
 
 @dataclass(frozen=True, slots=True)
 class Expect(Clause):
-    """`expect SELECT VERDICT PREFIX [because REASON]`."""
+    """`expect SELECT VERDICT PREFIX [in POP] [because REASON]`."""
 
     select: Name
     verdict: Name
     prefix: Name
+    pop: Name | None
     because: Name | None
 
 
@@ -249,3 +338,4 @@ class File:
     head: Body
     blocks: tuple[Block, ...]
     skipped: frozenset[str]
+    comments: tuple[Comment, ...]

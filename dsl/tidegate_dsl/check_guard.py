@@ -1,0 +1,105 @@
+"""A `guard` block: what stops a rule in a POP."""
+
+from typing import Literal
+
+from . import syntax
+from .conditions import check_metric
+from .model import Abort, Bound, Guard
+from .quantities import count_within, reduce_within
+from .scope import Scope
+from .structure import find
+from .vocabulary import (
+    ABORT_RANGE,
+    CHURN_RANGE,
+    PERCENTILE_RANGE,
+    PREFIXES_PER_ARM_RANGE,
+    RELEASE_RANGE,
+)
+
+_SIDES: dict[str, Literal["<", ">"]] = {"<": "<", ">": ">"}
+
+
+def check_guard(block: syntax.Block, scope: Scope) -> Guard | None:
+    """The guard; None where a part of it is missing or reported."""
+    clauses = block.body.clauses
+    watch = find(clauses, syntax.RuleOf)
+    apply = scope.apply(watch.apply) if watch else None
+    written = [clause for clause in clauses if isinstance(clause, syntax.Abort)]
+    aborts = [_abort(clause, scope) for clause in written]
+    per_arm = _per_arm(find(clauses, syntax.PerArm), scope)
+    churn = _churn(find(clauses, syntax.Churn), scope)
+    failure = find(clauses, syntax.OnFailure)
+    release = None
+    if failure and failure.duration:
+        release = reduce_within(failure.duration, "duration", RELEASE_RANGE, "release", scope.findings)
+    if not block.body.broken and not written and not find(clauses, syntax.Churn):
+        scope.findings.error(
+            "C119",
+            f"guard {block.name.text} stops nothing",
+            block.span,
+            help="add `abort when METRIC pN < N% of hold_out` or `limit churn <= N% per run`",
+        )
+    if written and failure is None and "on_failure" not in block.body.broken:
+        scope.findings.error(
+            "C120",
+            "what an abort does is not said",
+            written[0].span,
+            help="add `on_failure freeze` or `on_failure release for 24h`",
+        )
+    if apply is None or watch is None or None in aborts:
+        return None
+    if written and apply.hold_out is None:
+        scope.findings.error(
+            "C120",
+            f"`{apply.name}` holds nothing out to compare with",
+            written[0].span,
+            help=f"add `hold_out 10% of prefixes` to `{apply.name}`",
+        )
+        return None
+    return Guard(
+        name=block.name.text,
+        clause=scope.clause(block.span),
+        watch=apply.name,
+        aborts=tuple(abort for abort in aborts if abort is not None),
+        min_per_arm=per_arm,
+        max_churn=churn,
+        release_us=release,
+        on_failure=scope.clause(failure.span) if failure else None,
+    )
+
+
+def _abort(clause: syntax.Abort, scope: Scope) -> Abort | None:
+    metric = check_metric(clause.metric, "abort", scope.findings)
+    percentile = _percentile(clause.percentile, scope)
+    share = reduce_within(clause.share, "ratio", ABORT_RANGE, "share", scope.findings)
+    if metric is None or percentile is None or share is None:
+        return None
+    return Abort(metric.name, percentile, _SIDES[clause.comparison], share, scope.clause(clause.span))
+
+
+def _percentile(name: syntax.Name, scope: Scope) -> int | None:
+    digits = name.text[1:]
+    value = int(digits) if name.text.startswith("p") and digits.isdigit() and len(digits) < 3 else 0
+    if PERCENTILE_RANGE.low <= value <= PERCENTILE_RANGE.high:
+        return value
+    scope.findings.error(
+        "T105",
+        f"`{name.text}` is no percentile",
+        name.span,
+        help=f"write `p{PERCENTILE_RANGE.low}` to `p{PERCENTILE_RANGE.high}`; `p50` is the median",
+    )
+    return None
+
+
+def _per_arm(clause: syntax.PerArm | None, scope: Scope) -> Bound | None:
+    if clause is None:
+        return None
+    value = count_within(clause.count, PREFIXES_PER_ARM_RANGE, "prefixes per arm", scope.findings)
+    return None if value is None else Bound(value, scope.clause(clause.span))
+
+
+def _churn(clause: syntax.Churn | None, scope: Scope) -> Bound | None:
+    if clause is None:
+        return None
+    value = reduce_within(clause.share, "ratio", CHURN_RANGE, "churn", scope.findings)
+    return None if value is None else Bound(value, scope.clause(clause.span))

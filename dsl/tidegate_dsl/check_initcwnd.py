@@ -1,0 +1,76 @@
+"""An `initcwnd` block: windows that are set as they stand."""
+
+from collections.abc import Iterable
+from ipaddress import ip_network
+
+from . import syntax
+from .model import Initcwnd
+from .prefixes import Network, check_prefix, order
+from .quantities import reduce
+from .scope import Scope
+from .structure import find
+from .vocabulary import FAMILIES
+
+
+def check_initcwnd(block: syntax.Block, scope: Scope) -> Initcwnd | None:
+    """The setting; None where a part of it is missing or reported."""
+    clauses = block.body.clauses
+    whose, where = find(clauses, syntax.For), find(clauses, syntax.In)
+    set_ = find(clauses, syntax.SetWindow)
+    networks = [_network(target, scope) for target in whose.targets] if whose else None
+    pops = scope.pops(where) if where else None
+    segments = _segments(set_.segments, scope) if set_ else None
+    if networks is None or pops is None or segments is None:
+        return None
+    whole = [network for network in networks if network is not None]
+    if len(whole) < len(networks):
+        return None
+    prefixes = tuple(str(network) for network in sorted(set(whole), key=order))
+    return Initcwnd(block.name.text, scope.clause(block.span), prefixes, pops, segments)
+
+
+def check_one_window_per_prefix(made: Iterable[tuple[syntax.Block, Initcwnd]], scope: Scope) -> None:
+    """Report a prefix that two blocks give a window in one POP."""
+    owners: dict[tuple[str, str], str] = {}
+    for block, setting in made:
+        keys = [(pop, prefix) for prefix in setting.prefixes for pop in setting.pops]
+        taken = next((key for key in keys if key in owners), None)
+        whose = find(block.body.clauses, syntax.For)
+        if taken is not None and whose is not None:
+            pop, prefix = taken
+            scope.findings.error(
+                "C122",
+                f"`{owners[taken]}` sets a window for `{prefix}` in `{pop}` already",
+                whose.span,
+                help=f"write `except {pop}`, or put both into one block",
+            )
+        for key in keys:
+            owners.setdefault(key, setting.name)
+
+
+def _network(target: syntax.Name, scope: Scope) -> Network | None:
+    if target.text in FAMILIES:
+        return ip_network(FAMILIES[target.text])
+    return check_prefix(target, scope.findings)
+
+
+def _segments(quantity: syntax.Quantity, scope: Scope) -> int | None:
+    value = reduce(quantity, "segments", scope.findings)
+    if value is None:
+        return None
+    most = scope.limits.initcwnd_max_segments
+    if value > most.value:
+        scope.findings.error(
+            "T104",
+            f"initcwnd of {quantity.text} is above the limit of {most.value}",
+            quantity.span,
+            notes=(f"limit set in {most.origin}",),
+            help=f"use `{most.value} segments`, or raise the limit in a reviewed change",
+        )
+        return None
+    if value < 1:
+        scope.findings.error(
+            "T105", "an initcwnd of 0 segments sends nothing", quantity.span, help="use at least 1"
+        )
+        return None
+    return value
