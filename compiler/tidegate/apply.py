@@ -11,7 +11,8 @@ from tidegate.emit import generations
 from tidegate.errors import ANSWER_IS_NO, Failure
 from tidegate.fleet import fleet_document
 from tidegate.guard import plan_document
-from tidegate.plan import Plan, parse_time, vars_of
+from tidegate.plan import Plan, vars_of
+from tidegate.times import parse_time
 
 MAX_AGE: Final = timedelta(hours=1)
 

@@ -7,7 +7,7 @@ plan that changes nothing carries the generation that is already applied.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from tidegate.contracts import sha256_digest, validate
 from tidegate.decide import Decision, Deferred, Outcome, Released, claims, learn_settings
 from tidegate.errors import ANSWER_IS_NO, Failure
 from tidegate.files import read_text, write_atomically
+from tidegate.times import format_time, parse_time
 
 SCHEMA_VERSION: Final = 1
 MAX_BYTES: Final = 256 * 1024 * 1024
@@ -159,16 +160,6 @@ def vars_of(plan: Plan, pop: str) -> Document:
         "learn": body["learn"],
         "changes": body["changes"],
     }
-
-
-def format_time(moment: datetime) -> str:
-    """UTC with a Z, whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse_time(text: str) -> datetime:
-    """The inverse of `format_time`."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
 
 
 def _pop(

@@ -80,13 +80,6 @@ def explanation(console: Console, found: Explanation, decision: str) -> None:
         _line(console, style, text)
 
 
-def failure(console: Console, message: str, help_text: str | None) -> None:
-    """An error in the house's form."""
-    _line(console, "red", f"error: {message}")
-    if help_text:
-        _line(console, "", f"  help: {help_text}")
-
-
 def _line(console: Console, style: str, text: str) -> None:
     console.print(Text(text, style=style), soft_wrap=True)
 

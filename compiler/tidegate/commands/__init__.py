@@ -1,0 +1,1 @@
+"""The commands of `tidegate`, one a file; each is named `command` there. They only wire."""
