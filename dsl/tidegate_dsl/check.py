@@ -54,13 +54,13 @@ def check_policy(
     Raises:
         InputError: `inventory` is given and can not be read.
     """
-    edition = _edition(file, inventory_needed=inventory is None, findings=findings)
+    edition = _edition(file, source, inventory_needed=inventory is None, findings=findings)
     found = _inventory(file, directory, inventory, findings)
     fleet = found[1] if found else None
     blocks = {kind: [block for block in file.blocks if block.kind == kind] for kind in BLOCKS}
     for block in file.blocks:
         shown = f'test "{block.name.text}"' if block.kind == "test" else f"{block.kind} {block.name.text}"
-        check_structure(shown, block.span, block.body, BLOCKS[block.kind], findings)
+        check_structure(shown, block.span, block.body, BLOCKS[block.kind], source, findings)
     for of_a_kind in blocks.values():
         _check_names(of_a_kind, findings)
 
@@ -107,7 +107,7 @@ def _each(
     return [(block, made) for block in blocks if (made := step(block)) is not None]
 
 
-def _edition(file: syntax.File, *, inventory_needed: bool, findings: Findings) -> str | None:
+def _edition(file: syntax.File, source: Source, *, inventory_needed: bool, findings: Findings) -> str | None:
     """The edition; None where it is reported."""
     rules = {
         keyword: rule for keyword, rule in TOP_LEVEL.items() if inventory_needed or keyword != "inventory"
@@ -115,7 +115,7 @@ def _edition(file: syntax.File, *, inventory_needed: bool, findings: Findings) -
     spans = [clause.span for clause in file.head.clauses] + [block.span for block in file.blocks]
     start = min(spans, default=_START)
     present = tuple(clause for clause in file.head.clauses if clause.key in rules)
-    check_structure("the file", start, syntax.Body(present, file.head.broken), rules, findings)
+    check_structure("the file", start, syntax.Body(present, file.head.broken), rules, source, findings)
     edition = find(file.head.clauses, syntax.Edition)
     if edition is None:
         return None

@@ -1,11 +1,12 @@
 """An `apply` block: what selected prefixes get, where, and within which limits."""
 
 from . import syntax
+from .diagnostics import Edit, Fix, replacement
 from .model import Active, Apply, Bound
 from .quantities import count_within, reduce_within
 from .scope import Scope
 from .structure import check_structure, find
-from .suggest import advice
+from .suggest import advice, spelling
 from .times import check_time
 from .vocabulary import HOLD_OUT_RANGE, OVERRIDE, TRANSFER_SIZE_RANGE, Range
 
@@ -62,6 +63,7 @@ def _algorithm(name: syntax.Name, scope: Scope) -> str | None:
         name.span,
         notes=(f"algorithms listed in {allowed.origin}",),
         help=advice(name.text, allowed.names),
+        fix=spelling(name.span, name.text, allowed.names),
     )
     return None
 
@@ -73,7 +75,7 @@ def _overrides(
     overrides = [clause for clause in clauses if isinstance(clause, syntax.Override)]
     for override in overrides:
         shown = f"override {override.pop.text}"
-        check_structure(shown, override.span, override.body, OVERRIDE, scope.findings)
+        check_structure(shown, override.span, override.body, OVERRIDE, scope.source, scope.findings)
         if not override.body.clauses and not override.body.broken:
             scope.findings.error(
                 "C118",
@@ -134,9 +136,15 @@ def _active(clause: syntax.Active | None, scope: Scope) -> Active | None:
             f"the rule would end at {clause.end.text}, before it starts",
             clause.start.span.to(clause.end.span),
             help="write the earlier time first; a date is its first moment in UTC",
+            fix=_swapped(clause.start, clause.end) if end < start else None,
         )
         return None
     return Active(start, end, scope.clause(clause.span))
+
+
+def _swapped(first: syntax.Name, second: syntax.Name) -> Fix:
+    edits = (Edit(first.span, second.text), Edit(second.span, first.text))
+    return Fix("swap the two times", edits)
 
 
 def _threshold(when: syntax.When, scope: Scope) -> int:
@@ -164,6 +172,7 @@ def _limit(clauses: tuple[syntax.Clause, ...], scope: Scope, *, new: bool) -> Bo
             clause.count.span,
             notes=(f"limit set in {most.origin}",),
             help=f"use `{most.value}`, or raise the limit in a reviewed change",
+            fix=replacement(clause.count.span, str(most.value)),
         )
         return None
     value = count_within(clause.count, Range(1, most.value), f"limit of {what}", scope.findings)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from ipaddress import ip_network
 
 from . import syntax
+from .diagnostics import replacement
 from .model import Initcwnd
 from .prefixes import Network, check_prefix, order
 from .quantities import reduce
@@ -66,6 +67,7 @@ def _segments(quantity: syntax.Quantity, scope: Scope) -> int | None:
             quantity.span,
             notes=(f"limit set in {most.origin}",),
             help=f"use `{most.value} segments`, or raise the limit in a reviewed change",
+            fix=replacement(quantity.span, f"{most.value} segments"),
         )
         return None
     if value < 1:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from . import syntax
+from .diagnostics import Edit, Fix, replacement
 from .membership import PPM
 from .model import Learn
 from .quantities import reduce, reduce_within
@@ -116,6 +117,7 @@ def _bounds(clause: syntax.SetInitcwnd, scope: Scope) -> tuple[int, int] | None:
             clause.high.span,
             notes=(f"limit set in {most.origin}",),
             help=f"use `{most.value} segments`, or raise the limit in a reviewed change",
+            fix=replacement(clause.high.span, f"{most.value} segments") if low <= most.value else None,
         )
         return None
     if low > high:
@@ -124,6 +126,7 @@ def _bounds(clause: syntax.SetInitcwnd, scope: Scope) -> tuple[int, int] | None:
             f"the lower bound {low} is above the upper bound {high}",
             clause.low.span.to(clause.high.span),
             help=f"write `between {high} and {low} segments`",
+            fix=_swapped(clause, low, high) if high and low <= most.value else None,
         )
         return None
     if low < 1:
@@ -132,3 +135,8 @@ def _bounds(clause: syntax.SetInitcwnd, scope: Scope) -> tuple[int, int] | None:
         )
         return None
     return low, high
+
+
+def _swapped(clause: syntax.SetInitcwnd, low: int, high: int) -> Fix:
+    edits = (Edit(clause.low.span, str(high)), Edit(clause.high.span, f"{low} segments"))
+    return Fix(f"write `between {high} and {low} segments`", edits)

@@ -97,6 +97,7 @@ def _length(length: syntax.Quantity, family: str, scope: Scope) -> int | None:
             length.span,
             notes=(f"limit set in {widest.origin}",),
             help=f"use `/{widest.value}` or longer, or lower the limit in a reviewed change",
+            fix=replacement(length.span, f"/{widest.value}"),
         )
         return None
     return length.mantissa
@@ -218,7 +219,9 @@ def _bound(clause: syntax.Require, time: tuple[int, int] | None, scope: Scope) -
             f"{value} windows are required, the lookback holds {time[0] // time[1]}",
             clause.value.span,
             help=f"require at most {time[0] // time[1]} windows, or look back over a longer time",
-            fix=replacement(clause.value.span, str(time[0] // time[1])),
+            fix=replacement(clause.value.span, str(time[0] // time[1]))
+            if leave is None or leave <= time[0] // time[1]
+            else None,
         )
         return None
     if leave is not None and clause.leave is not None:

@@ -1,16 +1,18 @@
 """A `test` block: read, and run where a membership string is given; recordings are for `tidegate test`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
 from . import syntax
+from .diagnostics import Edit, Fix
 from .membership import MEMBER, NOT_MEMBER, UNOBSERVED, figures, missed
 from .model import Bound, Expectation, Membership, Recording, Select, Test
 from .prefixes import Network, check_prefix
 from .quantities import spell
 from .scope import Scope
 from .structure import find
-from .suggest import advice
+from .suggest import advice, spelling
 from .times import check_time
 from .vocabulary import LEAVE, REASONS, REQUIREMENTS
 
@@ -69,7 +71,7 @@ def _of_recording(expect: syntax.Expect, scope: Scope) -> Expectation | None:
     if prefix is None or select is None or pop is None or not _fits(prefix, expect, select, scope):
         return None
     excluded = dict.fromkeys(condition.metric for condition in select.exclude)
-    return _expectation(expect, prefix, pop, select, (*REASONS, *excluded), scope)
+    return _expectation(expect, prefix, pop, select, (*REASONS, *excluded), None, scope)
 
 
 def _of_membership(
@@ -98,8 +100,9 @@ def _of_membership(
                 help="write a test of its own for this select",
             )
             continue
-        expectation = _expectation(expect, prefix, pop, select, REASONS, scope)
-        if expectation and _passes(given, expectation, select, expect, scope):
+        misses = missed(select, given.windows, selected=given.selected)
+        expectation = _expectation(expect, prefix, pop, select, REASONS, misses, scope)
+        if expectation and _passes(given, expectation, select, expect, misses, scope):
             made[-1] = expectation
     return _whole(block, given, made, scope)
 
@@ -110,19 +113,25 @@ def _expectation(
     pop: str,
     select: Select,
     reasons: tuple[str, ...],
+    misses: Sequence[str] | None,
     scope: Scope,
 ) -> Expectation | None:
-    """The expectation; None where its reason is missing, has no place, or is none that the select can give."""
+    """The expectation; None where its reason is missing, has no place, or is none that the select can give.
+
+    `misses` is what the given membership misses, None for recorded telemetry: a fix must let the test pass.
+    """
     because = expect.because.text if expect.because else None
     if expect.verdict.text == "includes" and expect.because:
         way_out = "remove `because`, or write `excludes`"
-        scope.findings.error("C111", "an inclusion has no reason", expect.because.span, help=way_out)
+        fix = None if misses else _without_reason(expect, expect.because)
+        scope.findings.error("C111", "an inclusion has no reason", expect.because.span, help=way_out, fix=fix)
     elif expect.verdict.text == "excludes" and expect.because is None:
         scope.findings.error(
             "C123",
             "this exclusion names no reason, so that any mistake would pass it",
             expect.span,
             help=f"add `because` and one of {', '.join(f'`{reason}`' for reason in reasons)}",
+            fix=_with_reason(expect, misses[0]) if misses and len(misses) == 1 else None,
         )
     elif expect.because and because not in reasons:
         scope.findings.error(
@@ -130,11 +139,23 @@ def _expectation(
             f"`{select.name}` never excludes because of `{because}` here",
             expect.because.span,
             help=advice(expect.because.text, reasons, what="it can say"),
+            fix=spelling(expect.because.span, expect.because.text, reasons if misses is None else misses),
         )
     else:
         at = scope.clause(expect.span)
         return Expectation(select.name, _VERDICTS[expect.verdict.text], str(prefix), pop, because, at)
     return None
+
+
+def _without_reason(expect: syntax.Expect, because: syntax.Name) -> Fix:
+    before = expect.pop or expect.prefix
+    span = because.span._replace(start=before.span.end, column=before.span.end_column)
+    return Fix("remove the reason", (Edit(span, ""),))
+
+
+def _with_reason(expect: syntax.Expect, reason: str) -> Fix:
+    end = expect.span._replace(start=expect.span.end, column=expect.span.end_column)
+    return Fix(f"write `because {reason}`", (Edit(end, f" because {reason}"),))
 
 
 def _about(
@@ -197,9 +218,13 @@ def _membership(string: syntax.Name, select: Select, scope: Scope) -> str | None
 
 
 def _passes(
-    given: Membership, wanted: Expectation, select: Select, expect: syntax.Expect, scope: Scope
+    given: Membership,
+    wanted: Expectation,
+    select: Select,
+    expect: syntax.Expect,
+    misses: Sequence[str],
+    scope: Scope,
 ) -> bool:
-    misses = missed(select, given.windows, selected=given.selected)
     verdict = "excludes" if misses else "includes"
     if verdict == wanted.verdict and (wanted.because is None or wanted.because in misses):
         return True

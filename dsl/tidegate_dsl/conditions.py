@@ -4,7 +4,7 @@ from . import syntax
 from .diagnostics import Findings
 from .model import Clause, Comparison, Condition
 from .quantities import reduce_within
-from .suggest import advice, listed
+from .suggest import advice, listed, spelling
 from .vocabulary import DIMENSION_RANGES, METRICS, Metric, Place
 
 _COMPARISONS: dict[str, Comparison] = {"<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -16,7 +16,8 @@ def check_metric(name: syntax.Name, place: Place, findings: Findings) -> Metric 
     metric = METRICS.get(name.text)
     if metric is None:
         way_out = advice(name.text, fitting, what=f"metrics of `{place}`:")
-        findings.error("N102", f"there is no metric `{name.text}`", name.span, help=way_out)
+        fix = spelling(name.span, name.text, fitting)
+        findings.error("N102", f"there is no metric `{name.text}`", name.span, help=way_out, fix=fix)
     elif place not in metric.places:
         findings.error(
             "N103",

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from .diagnostics import Findings
+from .diagnostics import Edit, Findings, Fix, replacement
 from .lexer import NUMBER, Kind, Token
 from .source import Span
-from .suggest import advice, listed
+from .suggest import advice, listed, spelling
 from .syntax import Name, Quantity, Test
 from .vocabulary import COMPARISONS, METRICS
 
@@ -75,7 +75,7 @@ class Cursor:
             index += 1
         return False
 
-    def fail(self, expected: str, *, way_out: str | None = None) -> GiveUp:
+    def fail(self, expected: str, *, way_out: str | None = None, fix: Fix | None = None) -> GiveUp:
         """Report that `expected` should stand here; raise what this returns."""
         token = self.token
         if token.kind is Kind.BROKEN:
@@ -92,6 +92,7 @@ class Cursor:
             f"expected {expected}, {found}",
             span,
             help=way_out or (f"write {shown}" if shown else None),
+            fix=fix,
         )
         return GiveUp()
 
@@ -99,8 +100,34 @@ class Cursor:
         """Take these words, one after the other."""
         for text in texts:
             if not self.is_word(text):
-                raise self.fail(f"`{text}`")
+                raise self.fail(f"`{text}`", fix=self._spelled((text,)))
             self.take()
+
+    def _spelled(self, options: Collection[str]) -> Fix | None:
+        """The fix of a mistyped word."""
+        token = self.token
+        return spelling(token.span, token.text, options) if token.kind is Kind.WORD else None
+
+    def _turned(self, allowed: Collection[str]) -> Fix | None:
+        """The fix of a comparison whose signs stand the wrong way round."""
+        token = self.token
+        right = token.text[::-1] if token.kind is Kind.PUNCTUATION else ""
+        return replacement(token.span, right) if right in allowed else None
+
+    def brace_follows(self) -> bool:
+        """Whether the first token behind the ends of lines is a `{`."""
+        index = self._index
+        while self._tokens[index].kind is Kind.NEWLINE:
+            index += 1
+        return opens(self._tokens[index])
+
+    def missing_at_end(self, text: str) -> Fix | None:
+        """The fix that writes `text` at the end of the line, where the line ends too early."""
+        if self.token.kind is not Kind.NEWLINE:
+            return None
+        last = self.last
+        span = last._replace(start=last.end, column=last.end_column)
+        return Fix(f"write `{text}`", (Edit(span, f" {text}"),))
 
     def punctuation(self, text: str) -> None:
         """Take this punctuation."""
@@ -120,7 +147,7 @@ class Cursor:
         if self.is_word(*options):
             return self.name(what)
         if self.token.kind is Kind.WORD:
-            raise self.fail(what, way_out=advice(self.token.text, options))
+            raise self.fail(what, way_out=advice(self.token.text, options), fix=self._spelled(options))
         raise self.fail(f"{what}: {listed(options)}")
 
     def string(self, what: str) -> Name:
@@ -178,8 +205,10 @@ class Cursor:
         if self.token.kind is Kind.PUNCTUATION and self.token.text in allowed:
             return self.take().text
         if len(allowed) == 1:
-            raise self.fail(f"`{allowed[0]}`")
-        raise self.fail("a comparison", way_out=f"compare with one of {listed(allowed)}")
+            raise self.fail(f"`{allowed[0]}`", fix=self._turned(allowed))
+        raise self.fail(
+            "a comparison", way_out=f"compare with one of {listed(allowed)}", fix=self._turned(allowed)
+        )
 
     def time(self) -> Name:
         """Take what looks like a time; the checker reads it."""

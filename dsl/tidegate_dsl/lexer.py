@@ -5,7 +5,7 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from .diagnostics import Findings
+from .diagnostics import Edit, Findings, Fix
 from .source import Source, Span, utf8
 
 MAX_DIGITS: Final = 18
@@ -99,7 +99,7 @@ def lex(source: Source, findings: Findings) -> Lexed:
             token = Token(kind, text, span)
             if kind is Kind.BROKEN and whole:  # what follows on the line is mostly the same mistake
                 whole = False
-                _report(token, findings)
+                _report(token, _spaces(pieces, byte, number), findings)
             tokens.append(token)
         byte += length
         tokens.append(Token(Kind.NEWLINE, "", Span(byte, byte, number, len(line) + 1, len(line) + 1)))
@@ -144,7 +144,19 @@ def _digits(text: str) -> int:
     return sum(map(str.isdigit, text))
 
 
-def _report(broken: Token, findings: Findings) -> None:
+def _spaces(pieces: tuple[_Piece, ...], byte: int, number: int) -> Fix:
+    """The fix that writes a space for everything in the line that only looks like one."""
+    edits = [
+        Edit(
+            Span(byte + piece.start_byte, byte + piece.end_byte, number, piece.start + 1, piece.end + 1), " "
+        )
+        for piece in pieces
+        if piece.kind is Kind.BROKEN and piece.text.isspace()
+    ]
+    return Fix("write a space", tuple(edits))
+
+
+def _report(broken: Token, spaces: Fix, findings: Findings) -> None:
     text, span = broken.text, broken.span
     if text.startswith('"'):
         findings.error(
@@ -153,7 +165,13 @@ def _report(broken: Token, findings: Findings) -> None:
     elif NUMBER.fullmatch(text):
         findings.error("L003", f"this number has more than {MAX_DIGITS} digits", span)
     else:
-        findings.error("L002", f"`{text}` is no word, number, prefix or string", span, help=_way_out(text))
+        findings.error(
+            "L002",
+            f"`{text}` is no word, number, prefix or string",
+            span,
+            help=_way_out(text),
+            fix=spaces if text.isspace() else None,
+        )
 
 
 def _way_out(text: str) -> str | None:

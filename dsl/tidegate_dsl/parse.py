@@ -13,7 +13,7 @@ from .cursor import Cursor, GiveUp, opens
 from .diagnostics import Findings
 from .lexer import Comment, Kind, Token, lex
 from .source import Source, Span
-from .suggest import listed, nearest
+from .suggest import listed, nearest, spelling
 from .vocabulary import BLOCKS, OVERRIDE, TOP_LEVEL, ClauseRule
 
 
@@ -80,13 +80,15 @@ class _Parser:
                 self.blocks[-1] = replace(last, body=body)
             self._skip_clause(deep=self.at.opens_block())
             return
-        meant = nearest(token.text, (*BLOCKS, *TOP_LEVEL)) if token.kind is Kind.WORD else None
+        known = (*BLOCKS, *TOP_LEVEL)
+        meant = nearest(token.text, known) if token.kind is Kind.WORD else None
         if token.kind is not Kind.BROKEN:
             self.findings.error(
                 "P101",
                 f"`{token.text}` opens neither a block nor a clause",
                 token.span,
                 help=f"did you mean `{meant}`?" if meant else f"a file holds {listed((*TOP_LEVEL, *BLOCKS))}",
+                fix=spelling(token.span, token.text, known) if meant else None,
             )
         if meant in BLOCKS:
             self._block(meant)
@@ -121,7 +123,7 @@ class _Parser:
     def _missing_brace(self) -> None:
         """Report a header without `{`, and read on as if it were there."""
         try:
-            raise self.at.fail("`{`")
+            raise self.at.fail("`{`", fix=None if self.at.brace_follows() else self.at.missing_at_end("{"))
         except GiveUp:
             self._skip_clause(deep=False)
         self._skip_newlines()
@@ -214,7 +216,10 @@ class _Parser:
                 way_out = f"it belongs in {_either(homes)}"
             else:
                 way_out = f"{kind} holds {listed(rules)}"
-            self.findings.error("P102", f"`{token.text}` is no clause of {kind}", token.span, help=way_out)
+            fix = spelling(token.span, token.text, rules) if meant else None
+            self.findings.error(
+                "P102", f"`{token.text}` is no clause of {kind}", token.span, help=way_out, fix=fix
+            )
         broken.add(meant or "")
         self.at.take()
         self._skip_clause(deep=self.at.opens_block())

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from .diagnostics import Findings
-from .suggest import advice, listed
+from .diagnostics import Findings, Fix, replacement
+from .suggest import advice, listed, spelling
 from .syntax import Quantity
 from .vocabulary import UNIT_SPELLINGS, UNITS, Dimension, Range
 
@@ -36,6 +36,7 @@ def reduce(quantity: Quantity, dimension: Dimension, findings: Findings) -> int 
             f"`{quantity.text}` has no unit, {noun} is expected",
             quantity.span,
             help=f"write {noun} such as `{example}`{choice}",
+            fix=_with_unit(quantity, units[0]) if len(units) == 1 else None,
         )
         return None
     unit = UNITS.get(quantity.unit)
@@ -45,7 +46,9 @@ def reduce(quantity: Quantity, dimension: Dimension, findings: Findings) -> int 
         way_out = (
             f"did you mean `{fits}`?" if fits else advice(quantity.unit, units, what=f"units of {noun}:")
         )
-        findings.error("T103", f"`{quantity.unit}` is no unit", quantity.span, help=way_out)
+        meant = fits or _near(quantity, units)
+        fix = _with_unit(quantity, meant) if meant else None
+        findings.error("T103", f"`{quantity.unit}` is no unit", quantity.span, help=way_out, fix=fix)
         return None
     if unit.dimension != dimension:
         found, _ = _NOUNS[unit.dimension]
@@ -60,6 +63,21 @@ def reduce(quantity: Quantity, dimension: Dimension, findings: Findings) -> int 
     if value is None:
         findings.error("T106", f"`{quantity.text}` is finer than {_BASE[dimension]}", quantity.span)
     return value
+
+
+def _near(quantity: Quantity, units: list[str]) -> str | None:
+    """The unit that only letters' case keeps from being right, or the only one: a magnitude is never guessed."""
+    unit = quantity.unit or ""
+    same = [name for name in units if name.lower() == unit.lower()]
+    if len(same) == 1:
+        return same[0]
+    return units[0] if len(units) == 1 and spelling(quantity.span, unit, units) else None
+
+
+def _with_unit(quantity: Quantity, unit: str) -> Fix:
+    """The fix that writes the number with this unit."""
+    number = quantity.text.removesuffix(quantity.unit or "").rstrip()
+    return replacement(quantity.span, f"{number}%" if unit == "%" else f"{number} {unit}")
 
 
 def reduce_within(

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import syntax
-from .diagnostics import Findings
+from .diagnostics import Findings, Fix, replacement
 from .limits import Limits
 from .model import Apply, Clause, Fleet, Select
 from .source import Source, Span
-from .suggest import advice
+from .suggest import advice, spelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ class Scope:
                 if self.selects
                 else f"write `select {name.text} {{ … }}`"
             )
-            self.findings.error("N105", f"there is no select `{name.text}`", name.span, help=way_out)
+            fix = spelling(name.span, name.text, self.selects)
+            self.findings.error("N105", f"there is no select `{name.text}`", name.span, help=way_out, fix=fix)
             return None
         return self.selects[name.text]
 
@@ -55,7 +56,8 @@ class Scope:
                 if self.applies
                 else f"write `apply {name.text} {{ … }}`"
             )
-            self.findings.error("N110", f"there is no apply `{name.text}`", name.span, help=way_out)
+            fix = spelling(name.span, name.text, self.applies)
+            self.findings.error("N110", f"there is no apply `{name.text}`", name.span, help=way_out, fix=fix)
             return None
         return self.applies[name.text]
 
@@ -80,6 +82,7 @@ class Scope:
                 f"the inventory has no POP `{name.text}`",
                 name.span,
                 help=advice(name.text, pops, what="it has"),
+                fix=spelling(name.span, name.text, pops),
             )
         return None
 
@@ -99,6 +102,7 @@ class Scope:
                     f"`{name.text}` is not in the set that it is taken from",
                     name.span,
                     help="remove it, or name the set that holds it",
+                    fix=_without(clause, name),
                 )
                 return None
         left = among.difference(*(members for members in excepted if members is not None))
@@ -121,9 +125,24 @@ class Scope:
             f"the inventory has no POP or group `{name.text}`",
             name.span,
             help=advice(name.text, ["all", *sorted(known)], what="it has"),
+            fix=spelling(name.span, name.text, ["all", *sorted(known)]),
         )
         return None
 
     def _members(self, word: str) -> list[str]:
         pops = self.fleet.pops if self.fleet else ()
         return [pop.name for pop in pops if word in ("all", pop.name) or word in pop.groups]
+
+
+def _without(clause: syntax.In, exception: syntax.Name) -> Fix:
+    """The fix that takes an exception away, with the comma or the `except` that leads to it."""
+    names = clause.excepted
+    index = names.index(exception)
+    if index == 0 and len(names) > 1:
+        span = exception.span.to(names[1].span)._replace(
+            end=names[1].span.start, end_column=names[1].span.column
+        )
+    else:
+        before = names[index - 1].span if index else clause.included[-1].span
+        span = exception.span._replace(start=before.end, column=before.end_column)
+    return replacement(span, "")

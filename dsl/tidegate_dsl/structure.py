@@ -4,15 +4,20 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from . import syntax
-from .diagnostics import Findings
-from .source import Span
+from .diagnostics import Edit, Findings, Fix
+from .source import Source, Span, utf8
 from .vocabulary import ClauseRule
 
 C = TypeVar("C", bound=syntax.Clause)
 
 
 def check_structure(
-    what: str, header: Span, body: syntax.Body, rules: Mapping[str, ClauseRule], findings: Findings
+    what: str,
+    header: Span,
+    body: syntax.Body,
+    rules: Mapping[str, ClauseRule],
+    source: Source,
+    findings: Findings,
 ) -> None:
     """Report clauses that are missing or stand twice.
 
@@ -21,6 +26,7 @@ def check_structure(
         header: what to underline where a clause is missing.
         body: the block's clauses.
         rules: which clauses the block may and must have.
+        source: the file.
         findings: where mistakes go.
     """
     first: dict[str, syntax.Clause] = {}
@@ -33,6 +39,7 @@ def check_structure(
                 clause.span,
                 notes=(f"first on line {first[clause.key].span.line}",),
                 help="keep one of them",
+                fix=_removed(first[clause.key], clause, source),
             )
         first.setdefault(clause.key, clause)
     present = {key.split()[0] for key in first} | body.broken
@@ -46,6 +53,20 @@ def check_structure(
             header,
             help=f"add `{rule.forms[0]}`",
         )
+
+
+def _removed(first: syntax.Clause, second: syntax.Clause, source: Source) -> Fix | None:
+    """The fix that takes the second clause away where both say the same; else which one is meant is not known."""
+    span = second.span
+    if isinstance(second, syntax.Override) or source.words(first.span) != source.words(span):
+        return None
+    line = source.lines[span.line - 1]
+    if line.strip() == source.slice(span) and span.line < len(source.lines):  # the line holds nothing else
+        lead = line[: span.column - 1]
+        start = span.start - len(utf8(lead))
+        end = start + len(utf8(line)) + 1
+        span = Span(start, end, span.line, 1, len(line) + 2)
+    return Fix("remove the second one", (Edit(span, ""),))
 
 
 def find(clauses: Iterable[syntax.Clause], kind: type[C]) -> C | None:
