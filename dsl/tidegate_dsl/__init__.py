@@ -6,35 +6,35 @@ is checked against, `judge` is the mathematics of `require`.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from .check import check_policy
-from .diagnostics import Diagnostic, Findings, summary
-from .diagnostics import render as _render
+from .diagnostics import Diagnostic, Findings
 from .errors import InputError, unreadable
+from .fixes import apply_fixes
 from .inventory import read_fleet
 from .limits import Limits, read_limits
 from .membership import judge
 from .model import Policy
 from .parse import parse_policy
-from .source import Source
+from .printed import render as _render
+from .printed import summary
+from .source import Source, read_text
 
 __all__ = [
     "CheckResult",
     "Diagnostic",
     "InputError",
     "Limits",
+    "apply_fixes",
     "check_file",
     "check_text",
     "judge",
     "read_fleet",
     "read_limits",
+    "read_text",
     "render",
     "summary",
 ]
-
-
-_MAX_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -89,16 +89,7 @@ def check_file(path: Path, *, limits: Path, inventory: Path | None = None) -> Ch
     """
     try:
         with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
+            text = read_text(file, str(path))
     except OSError as error:
         raise unreadable(path, error) from error
-    if len(data) > _MAX_BYTES:
-        raise InputError(f"{path} is larger than a policy can be: {_MAX_BYTES} bytes")
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}:{line}: the file is not UTF-8 text: byte 0x{data[error.start]:02x}"
-        ) from error
     return check_text(text, str(path), limits=read_limits(limits), inventory=inventory)

@@ -1,17 +1,16 @@
-"""What is wrong with a policy, and where: the record, its text and its JSON."""
+"""What is wrong with a policy, and where: the record and its JSON; `printed` is its text."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal
-from unicodedata import category, combining, east_asian_width
+from typing import Literal
 
-from .source import Source, Span
+from .source import Span
 
 Severity = Literal["error", "warning"]
 
-_TAB: Final = "    "
-_RESET: Final = "\x1b[0m"
-_STYLES: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "message": "\x1b[1m"}
+
+def page(code: str) -> str:
+    """Where a code is explained, relative to the repository; `tidegate check --explain CODE` prints it."""
+    return f"docs/errors/{code}.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,7 @@ class Diagnostic:
         """As JSON values; lines and columns count from 1, bytes from 0, ends are exclusive."""
         return {
             "code": self.code,
+            "page": page(self.code),
             "severity": self.severity,
             "message": self.message,
             "path": self.path,
@@ -121,72 +121,3 @@ class Findings:
 def replacement(span: Span, text: str) -> Fix:
     """The fix that writes `text` in the place of a span."""
     return Fix(f"write `{text}`" if text else "remove it", (Edit(span, text),))
-
-
-def render(source: Source, diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
-    """All diagnostics of one file as text, an empty line between two and none at the end."""
-    return "\n\n".join(_render_one(source, diagnostic, color=color) for diagnostic in diagnostics)
-
-
-def summary(results: Iterable[tuple[str, Iterable[Diagnostic]]]) -> str:
-    """One line for all files: `checked 2 files: 3 errors, 1 warning`, or `edge.tide: no errors` for one.
-
-    Args:
-        results: each file's path and diagnostics.
-    """
-    files = [(path, list(diagnostics)) for path, diagnostics in results]
-    severities = [diagnostic.severity for _, diagnostics in files for diagnostic in diagnostics]
-    errors, warnings = severities.count("error"), severities.count("warning")
-    said = _count(errors, "error") if errors else "no errors"
-    if warnings:
-        said += f", {_count(warnings, 'warning')}"
-    return f"{files[0][0]}: {said}" if len(files) == 1 else f"checked {_count(len(files), 'file')}: {said}"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
-def _render_one(source: Source, diagnostic: Diagnostic, *, color: bool) -> str:
-    def paint(style: str, text: str) -> str:
-        return f"{_STYLES[style]}{text}{_RESET}" if color else text
-
-    span = diagnostic.span
-    line = source.lines[span.line - 1].rstrip("\r")
-    marked = line[span.column - 1 : span.end_column - 1]
-    number = str(span.line)
-    gutter = " " * len(number)
-    bar = paint("frame", "|")
-    underline = paint(diagnostic.severity, "^" * max(1, _width(_shown(marked))))
-    head = paint(diagnostic.severity, f"{diagnostic.severity}[{diagnostic.code}]")
-    rows = [
-        f"{head}{paint('message', f': {_shown(diagnostic.message)}')}",
-        f"{gutter}{paint('frame', '-->')} {_shown(source.path)}:{span.line}:{span.column}",
-        f"{gutter} {bar}",
-        f"{paint('frame', number)} {bar} {_shown(line)}".rstrip(),
-        f"{gutter} {bar} {' ' * _width(_shown(line[: span.column - 1]))}{underline}",
-    ]
-    notes = (*diagnostic.notes, *((f"help: {diagnostic.help}",) if diagnostic.help else ()))
-    rows += [f"{gutter} {paint('frame', '=')} {_shown(note)}" for note in notes]
-    return "\n".join(rows)
-
-
-def _shown(text: str) -> str:
-    """`text` with tabs as blanks and without what would steer the terminal or can not be written in UTF-8."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        _TAB
-        if character == "\t"
-        else "\N{REPLACEMENT CHARACTER}"
-        if category(character)[0] == "C"
-        else character
-        for character in text
-    )
-
-
-def _width(text: str) -> int:
-    """Columns of a terminal (Unicode Standard Annex 11: wide and full-width characters take two)."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)

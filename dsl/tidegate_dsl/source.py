@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import BinaryIO, Final, NamedTuple
+
+from .errors import InputError
+
+_MAX_BYTES: Final = 4 * 1024 * 1024
 
 
 class Span(NamedTuple):
@@ -52,3 +56,26 @@ class Source:
     def words(self, span: Span) -> str:
         """The text of a span with every run of blanks as one space."""
         return " ".join(self.slice(span).split())
+
+
+def read_text(file: BinaryIO, path: str) -> str:
+    """The text of an open policy file.
+
+    Args:
+        file: what is read to its end.
+        path: what messages call it.
+
+    Raises:
+        InputError: it is larger than a policy can be, or no UTF-8 text.
+        OSError: the system does not give it.
+    """
+    data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise InputError(f"{path} is larger than a policy can be: {_MAX_BYTES} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}:{line}: the file is not UTF-8 text: byte 0x{data[error.start]:02x}"
+        ) from error
