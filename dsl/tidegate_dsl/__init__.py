@@ -4,6 +4,7 @@ Start with `check_file`; `render` and `summary` say what it found, `read_fleet` 
 is checked against, `judge` is the mathematics of `require`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from .fixes import apply_fixes
 from .inventory import read_fleet
 from .limits import Limits, read_limits
 from .membership import judge
-from .model import Policy
+from .model import Fleet, Policy
 from .parse import parse_policy
 from .printed import render as _render
 from .printed import summary
@@ -52,7 +53,13 @@ def render(result: CheckResult, *, color: bool = False) -> str:
 
 
 def check_text(
-    text: str, path: str, *, limits: Limits, inventory: Path | None = None, directory: Path | None = None
+    text: str,
+    path: str,
+    *,
+    limits: Limits,
+    inventory: Path | None = None,
+    directory: Path | None = None,
+    fleets: Callable[[Path], Fleet] = read_fleet,
 ) -> CheckResult:
     """Check a policy's text; whatever the text, its mistakes come as diagnostics, in the order of the file.
 
@@ -62,6 +69,7 @@ def check_text(
         limits: what a policy may not pass, from `read_limits`.
         inventory: directory or file to read instead of the inventory that the policy names.
         directory: what the policy's inventory is relative to; the directory of `path` if not given.
+        fleets: reads an inventory; one who checks again and again gives a reader that remembers (`Reread`).
 
     Raises:
         InputError: `inventory` can not be read.
@@ -70,7 +78,7 @@ def check_text(
     tree = parse_policy(source, findings)
     beside = Path(path).parent if directory is None else directory
     policy = check_policy(
-        tree, source, directory=beside, inventory=inventory, limits=limits, findings=findings
+        tree, source, directory=beside, inventory=inventory, limits=limits, findings=findings, fleets=fleets
     )
     in_order = sorted(findings.items, key=lambda found: (found.span.start, found.code))
     return CheckResult(source, policy, tuple(in_order))

@@ -40,6 +40,7 @@ def check_policy(
     inventory: Path | None,
     limits: Limits,
     findings: Findings,
+    fleets: Callable[[Path], Fleet] = read_fleet,
 ) -> Policy | None:
     """The policy; None where an error is reported, by this step or one before it.
 
@@ -50,12 +51,13 @@ def check_policy(
         inventory: read instead of the one that the file names.
         limits: what a policy may not pass.
         findings: where mistakes go.
+        fleets: reads an inventory; one who checks again and again gives a reader that remembers.
 
     Raises:
         InputError: `inventory` is given and can not be read.
     """
     edition = _edition(file, source, inventory_needed=inventory is None, findings=findings)
-    found = _inventory(file, directory, inventory, findings)
+    found = _inventory(file, directory, inventory, fleets, findings)
     fleet = found[1] if found else None
     blocks = {kind: [block for block in file.blocks if block.kind == kind] for kind in BLOCKS}
     for block in file.blocks:
@@ -127,18 +129,22 @@ def _edition(file: syntax.File, source: Source, *, inventory_needed: bool, findi
 
 
 def _inventory(
-    file: syntax.File, directory: Path, inventory: Path | None, findings: Findings
+    file: syntax.File,
+    directory: Path,
+    inventory: Path | None,
+    fleets: Callable[[Path], Fleet],
+    findings: Findings,
 ) -> tuple[Path, Fleet] | None:
     """The inventory's directory, and the fleet in it; None where it is not named or reported."""
     if inventory is not None:
-        fleet = read_fleet(inventory)
+        fleet = fleets(inventory)
         return inventory_directory(inventory), fleet
     named = find(file.head.clauses, syntax.Inventory)
     if named is None:
         return None
     path = directory / named.path.text
     try:
-        fleet = read_fleet(path)
+        fleet = fleets(path)
     except InputError as error:
         findings.error(
             "N108",

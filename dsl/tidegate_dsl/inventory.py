@@ -44,7 +44,7 @@ def read_fleet(inventory: Path) -> Fleet:
     Raises:
         InputError: it can not be read or is not such an inventory; the message names the line.
     """
-    document = Document(_file(inventory))
+    document = Document(inventory_file(inventory))
     groups: dict[str, _Group] = {}
     if document.root is not None:
         for name, _, body in document.pairs(document.root, "the inventory"):
@@ -68,7 +68,12 @@ def inventory_directory(inventory: Path) -> Path:
     return inventory if inventory.is_dir() else inventory.parent
 
 
-def _file(inventory: Path) -> Path:
+def inventory_file(inventory: Path) -> Path:
+    """The file that `read_fleet` reads.
+
+    Raises:
+        InputError: the directory can not be read or holds none.
+    """
     try:
         if not inventory.is_dir():
             return inventory
