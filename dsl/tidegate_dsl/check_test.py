@@ -24,7 +24,7 @@ _VERDICTS: Final[dict[str, Literal["includes", "excludes"]]] = {
 
 
 def check_test(block: syntax.Block, directory: Path, scope: Scope) -> Test | None:
-    """The test, which passes if it can be run here; None where a part is missing or reported, or where it fails.
+    """The test, also one that is run here and fails; None where a part is missing or reported otherwise.
 
     Args:
         block: the block.
@@ -102,8 +102,9 @@ def _of_membership(
             continue
         misses = missed(select, given.windows, selected=given.selected)
         expectation = _expectation(expect, prefix, pop, select, REASONS, misses, scope)
-        if expectation and _passes(given, expectation, select, expect, misses, scope):
-            made[-1] = expectation
+        if expectation:
+            _report_failure(given, expectation, select, expect, misses, scope)
+        made[-1] = expectation
     return _whole(block, given, made, scope)
 
 
@@ -217,17 +218,18 @@ def _membership(string: syntax.Name, select: Select, scope: Scope) -> str | None
     return (pattern * (select.windows // len(pattern) + 1))[: select.windows] if repeated else pattern
 
 
-def _passes(
+def _report_failure(
     given: Membership,
     wanted: Expectation,
     select: Select,
     expect: syntax.Expect,
     misses: Sequence[str],
     scope: Scope,
-) -> bool:
+) -> None:
+    """Report a test that does not find what it expects."""
     verdict = "excludes" if misses else "includes"
     if verdict == wanted.verdict and (wanted.because is None or wanted.because in misses):
-        return True
+        return
     found = f"`{select.name}` {verdict} {wanted.prefix}" + (
         f" because of {' and '.join(misses)}" if misses else ""
     )
@@ -235,7 +237,6 @@ def _passes(
     scope.findings.error(
         "X101", f"the test fails: {found}{instead}", expect.span, notes=_figures(given, select)
     )
-    return False
 
 
 def _figures(given: Membership, select: Select) -> tuple[str, ...]:
