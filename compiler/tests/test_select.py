@@ -76,7 +76,7 @@ selects = st.builds(
     where=st.lists(filters, max_size=2).map(tuple),
     over_us=st.just(STEP_S * WINDOWS * 1_000_000),
     step_us=st.just(STEP_S * 1_000_000),
-    rank=st.integers(1, 1_000_000).map(lambda ppm: Rank(ppm, CLAUSE)),
+    rank=st.integers(1, 1_000_000).map(lambda ppm: Rank("bottom", ppm, None, CLAUSE)),
     min_duty_cycle=bounds,
     max_flap_rate=bounds,
     min_windows=st.none() | st.integers(1, WINDOWS).map(lambda n: Bound(n, CLAUSE)),
@@ -88,7 +88,7 @@ selects = st.builds(
 
 BARE = Select(
     "slow", CLAUSE, "delivery_rate", 24, 56, "client", (), STEP_S * WINDOWS * 10**6, STEP_S * 10**6,
-    Rank(500_000, CLAUSE), None, None, None, None, (), 0, None,
+    Rank("bottom", 500_000, None, CLAUSE), None, None, None, None, (), 0, None,
 )  # fmt: skip
 
 
@@ -121,7 +121,8 @@ def of_sample(metric, s):
 def of_many(metric, samples):
     if metric == "retransmit_ratio":
         sent = sum(s["segments"] for s in samples)
-        return Fraction(sum(s["retrans"] for s in samples), sent) * 1_000_000 if sent else None
+        retrans = sum(s["retrans"] for s in samples if s["segments"])
+        return Fraction(retrans, sent) * 1_000_000 if sent else None
     known = [v for s in samples if (v := of_sample(metric, s)) is not None]
     return (min(known) if metric == "min_rtt" else median(known)) if known else None
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from tidegate_dsl.membership import judge
 from tidegate_dsl.model import Condition, Select
 
-from tidegate.metrics import METRICS, PPM, RETRANSMIT_RATIO
+from tidegate.metrics import ALWAYS, METRICS, PPM, columns, further
 from tidegate.windows import US, lookback, view_of
 
 if TYPE_CHECKING:  # the packages of a store are an extra
@@ -39,12 +40,22 @@ class Measurement:
     min_rtt: int  # microseconds
     retransmitted_segments: int
     data_segments: int
+    further: tuple[tuple[str, int], ...] = ()  # the columns of `metrics.further`, by name
 
     def metric(self, name: str) -> int | None:
-        """A metric of the language over the lookback, in its base unit; None where nothing was measured."""
-        if name == RETRANSMIT_RATIO:
-            return self.retransmitted_segments * PPM // self.data_segments if self.data_segments else None
-        return getattr(self, METRICS[name].column) or None
+        """A metric of the language over the lookback, in its base unit, rounded down; None where it has no value."""
+        exact = self.exact(name)
+        return exact and exact[0] // exact[1]
+
+    def exact(self, name: str) -> tuple[int, int] | None:
+        """The same as a fraction that nothing was rounded for: what comparisons take."""
+        parts = [self._column(column.name) for column in METRICS[name].columns]
+        if METRICS[name].lower is None:
+            return (parts[0], 1) if parts[0] else None
+        return (parts[0] * PPM, parts[1]) if parts[1] else None
+
+    def _column(self, name: str) -> int:
+        return int(getattr(self, name)) if name in _COLUMNS else dict(self.further).get(name, 0)
 
     @property
     def windows(self) -> int:
@@ -75,30 +86,62 @@ class Measurement:
         )
 
 
-def qualifying(client: "Client", select: Select, mark: datetime) -> list[Measurement]:
-    """What the select selects at `mark`, by POP, then prefix; windows must be closed."""
-    members = _measure(client, select, mark, "1", " AND ".join(_requirements(select)), {})
+def qualifying(
+    client: "Client", select: Select, mark: datetime, extra: frozenset[str] = frozenset()
+) -> list[Measurement]:
+    """What the select selects at `mark` of prefixes that are not selected yet, by POP, then prefix.
+
+    Args:
+        client: of a store whose windows are closed.
+        select: what to look for.
+        mark: the watermark.
+        extra: as in `windows.close`; the measurements have these metrics too.
+    """
+    members = _measure(client, select, mark, extra, "1", " AND ".join(_requirements(select)), {})
     return [m for m in members if excluded_by(select, m) is None]
 
 
-def excluded_by(select: Select, measured: Measurement) -> Condition | None:
-    """The first exclude clause that a prefix meets."""
-    return next((c for c in select.exclude if meets(measured, c)), None)
+def stays(select: Select, measured: Measurement) -> bool:
+    """Whether a prefix that is selected already still qualifies: the `leave` bounds count."""
+    fulfils, _ = judge(select, measured.timeline, selected=True)
+    return fulfils and excluded_by(select, measured, selected=True) is None
+
+
+def excluded_by(select: Select, measured: Measurement, *, selected: bool = False) -> Condition | None:
+    """The first exclude clause that a prefix meets; for one that is selected already the `leave` values count."""
+    return next((c for c in select.exclude if meets(measured, c, selected=selected)), None)
 
 
 def measure(
-    client: "Client", select: Select, mark: datetime, prefixes: Sequence[tuple[str, str]]
+    client: "Client",
+    select: Select,
+    mark: datetime,
+    prefixes: Sequence[tuple[str, str]],
+    extra: frozenset[str] = frozenset(),
 ) -> list[Measurement]:
-    """The measurements of given (POP, prefix), whether or not they qualify; unobserved ones are missing."""
+    """The measurements of given (POP, prefix), whether or not they qualify; unobserved ones are missing.
+
+    Args:
+        client: of a store whose windows are closed.
+        select: what is measured.
+        mark: the watermark.
+        prefixes: of whom.
+        extra: as in `windows.close`; the measurements have these metrics too.
+    """
     if not prefixes:
         return []
     keys = [(pop, *_mapped(prefix)) for pop, prefix in prefixes]
     where = "(pop, prefix, prefix_length) IN {keys:Array(Tuple(String, IPv6, UInt8))}"
-    return _measure(client, select, mark, where, "1", {"keys": keys})
+    return _measure(client, select, mark, extra, where, "1", {"keys": keys})
 
 
 def window_values(
-    client: "Client", select: Select, mark: datetime, pop: str, prefix: str
+    client: "Client",
+    select: Select,
+    mark: datetime,
+    pop: str,
+    prefix: str,
+    extra: frozenset[str] = frozenset(),
 ) -> list[tuple[datetime, int, int, int, bool]]:
     """(start, samples, value, threshold, member) of each observed window of one prefix, oldest first."""
     address, length = _mapped(prefix)
@@ -106,7 +149,7 @@ def window_values(
         "SELECT toUnixTimestamp(window_start), samples, value, threshold, member FROM prefix_windows"
         f" WHERE {_SPAN} AND pop = {{pop:String}} AND prefix = {{prefix:IPv6}} AND prefix_length = {{length:UInt8}}"
         " ORDER BY window_start",
-        parameters=_span(select, mark) | {"pop": pop, "prefix": address, "length": length},
+        parameters=_span(select, mark, extra) | {"pop": pop, "prefix": address, "length": length},
     ).result_rows
     return [
         (datetime.fromtimestamp(start, UTC), samples, value, threshold, bool(member))
@@ -114,12 +157,14 @@ def window_values(
     ]
 
 
-def observed_prefixes(client: "Client", select: Select, mark: datetime) -> dict[str, int]:
+def observed_prefixes(
+    client: "Client", select: Select, mark: datetime, extra: frozenset[str] = frozenset()
+) -> dict[str, int]:
     """Prefixes observed in at least one window of the lookback, by POP."""
     rows = client.query(
         "SELECT pop, uniqExact(prefix, prefix_length) FROM prefix_windows"
         f" WHERE {_SPAN} GROUP BY pop ORDER BY pop",
-        parameters=_span(select, mark),
+        parameters=_span(select, mark, extra),
     ).result_rows
     return {str(pop): int(count) for pop, count in rows}
 
@@ -127,9 +172,14 @@ def observed_prefixes(client: "Client", select: Select, mark: datetime) -> dict[
 _SPAN: Final = "view = {view:String} AND window_start BETWEEN {from:DateTime('UTC')} AND {to:DateTime('UTC')}"
 
 
-def _span(select: Select, mark: datetime) -> dict[str, Any]:
+def _span(select: Select, mark: datetime, extra: frozenset[str]) -> dict[str, Any]:
     starts = lookback(select, mark)
-    return {"view": view_of(select), "from": starts[0], "to": starts[-1], "start": int(starts[0].timestamp())}
+    return {
+        "view": view_of(select, extra),
+        "from": starts[0],
+        "to": starts[-1],
+        "start": int(starts[0].timestamp()),
+    }
 
 
 def _masks(select: Select) -> str:
@@ -138,7 +188,8 @@ def _masks(select: Select) -> str:
     return f"groupBitOr({bit}) AS seen, groupBitOrIf({bit}, member = 1) AS slow"
 
 
-_MEASURED: Final = ("delivery_rate", "rtt", "cwnd", "min_rtt")  # as Measurement has them
+_OWN: Final = 4  # seen, slow, flips, pairs
+_COLUMNS: Final = columns(ALWAYS)  # in the order of Measurement's fields
 _PAIRS: Final = "bitAnd(seen, bitShiftRight(seen, 1))"
 _FLIPS: Final = f"bitCount(bitAnd(bitXor(slow, bitShiftRight(slow, 1)), {_PAIRS}))"
 
@@ -155,34 +206,48 @@ def _requirements(select: Select) -> list[str]:
     return requirements
 
 
-def meets(measured: Measurement, condition: Condition) -> bool:
-    """Whether an exclude clause strikes. A ratio is compared as two integers.
+def meets(measured: Measurement, condition: Condition, *, selected: bool = False) -> bool:
+    """Whether an exclude clause strikes, in whole numbers.
 
     What is unknown is excluded: a guess could harm a fast network.
     """
-    compare = _COMPARISON[condition.comparison]
-    if condition.metric == RETRANSMIT_RATIO:
-        sent = measured.data_segments
-        return sent == 0 or compare(measured.retransmitted_segments * PPM, condition.value * sent)
-    value = measured.metric(condition.metric)
-    return value is None or compare(value, condition.value)
+    exact = measured.exact(condition.metric)
+    if exact is None:
+        return True
+    bound = condition.leave if selected and condition.leave is not None else condition.value
+    return bool(_COMPARISON[condition.comparison](exact[0], bound * exact[1]))
 
 
 def _measure(
-    client: "Client", select: Select, mark: datetime, where: str, having: str, parameters: dict[str, Any]
+    client: "Client",
+    select: Select,
+    mark: datetime,
+    extra: frozenset[str],
+    where: str,
+    having: str,
+    parameters: dict[str, Any],
 ) -> list[Measurement]:
     """One pass over the lookback, in the order of the table's key; medians only of metrics that are asked for."""
-    asked = {select.metric, "min_rtt", *(condition.metric for condition in select.exclude)}
-    aggregates = [METRICS[name].lookback if name in asked else "0" for name in _MEASURED]
+    beside = columns(further(select, extra))
+    asked = columns(
+        {select.metric, "min_rtt", "retransmit_ratio", *extra, *(c.metric for c in select.exclude)}
+    )
+    aggregates = [c.lookback if c.name in asked else "0" for c in (*_COLUMNS.values(), *beside.values())]
     rows = client.query(
         f"SELECT pop, prefix, prefix_length, {_masks(select)}, {_FLIPS}, bitCount({_PAIRS}),"
-        f" {', '.join(aggregates)}, sum(retransmitted_segments), sum(data_segments)"
+        f" {', '.join(aggregates)}"
         f" FROM prefix_windows WHERE {_SPAN} AND {where} GROUP BY pop, prefix, prefix_length"
         f" HAVING {having} ORDER BY pop, prefix, prefix_length SETTINGS optimize_aggregation_in_order = 1",
-        parameters=_span(select, mark) | parameters,
+        parameters=_span(select, mark, extra) | parameters,
     ).result_rows
     return [
-        Measurement(str(pop), _text(prefix, length), select.windows, *(int(value) for value in values))
+        Measurement(
+            pop,
+            _text(prefix, length),
+            select.windows,
+            *values[: _OWN + len(_COLUMNS)],
+            further=tuple(zip(beside, values[_OWN + len(_COLUMNS) :], strict=True)),
+        )
         for pop, prefix, length, *values in rows
     ]
 

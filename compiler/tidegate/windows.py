@@ -1,38 +1,55 @@
 """Closes windows: samples of one step become one row a prefix, with its rank in its POP, once.
 
 A window is [t, t + step), aligned to the Unix epoch. What shapes its rows (metric, prefix lengths, traffic,
-where, step, share, samples) is the view; require, exclude and hold work on closed windows and may change freely.
+where, step, rank, samples) is the view; require, exclude and hold work on closed windows and may change freely,
+but for an exclude by a metric that not every window has (`metrics.further`).
 """
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from tidegate_dsl.model import Condition, Select
 
-from tidegate.metrics import METRICS, PPM, RETRANSMIT_RATIO, RETRANSMITTED, SAMPLE_ONLY, SENT
+from tidegate.metrics import ALWAYS, METRICS, PPM, Column, Metric, columns, further
 
 if TYPE_CHECKING:  # the packages of a store are an extra
     from clickhouse_connect.driver.client import Client
 
 US: Final = 1_000_000
 _COMPARISON: Final = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "==": "="}
+_SORT: Final = {"bottom": "arraySort", "top": "arrayReverseSort"}
+_IN_SHARE: Final = {"bottom": "<=", "top": ">="}
 _TRAFFIC: Final = frozenset({"client", "pop_to_pop", "intra_pop", "origin"})
+_MISSING: Final = "toUnixTimestamp(bucket) IN {missing:Array(UInt32)}"
 
 
-def view_of(select: Select) -> str:
-    """16 hex digits that name the windows of a select: equal where its windows would be equal."""
-    shape = [
+def view_of(select: Select, extra: frozenset[str] = frozenset()) -> str:
+    """16 hex digits that name the windows of a select: equal where its windows would be equal.
+
+    Args:
+        select: whose windows.
+        extra: metrics that they must hold beside those of the select's own clauses; see `metrics.watched`.
+    """
+    rank = select.rank
+    shape: list[object] = [
         select.metric,
         select.prefix_length_ipv4,
         select.prefix_length_ipv6,
         select.traffic,
         sorted((c.metric, c.comparison, c.value) for c in select.where),
         select.step_us,
-        select.rank.share_ppm,
+        rank.share_ppm,
         _min_samples(select),
     ]
+    # What came later is named only where it is used: windows that are closed already keep their name.
+    if rank.side == "top" and rank.share_ppm is not None:
+        shape.append("top")
+    if rank.absolute:
+        shape.append([rank.absolute.comparison, rank.absolute.value])
+    shape += further(select, extra)
     return hashlib.sha256(json.dumps(shape).encode()).hexdigest()[:16]
 
 
@@ -65,12 +82,18 @@ def lookback(select: Select, mark: datetime) -> list[datetime]:
     return [end - step * back for back in range(select.windows, 0, -1)]
 
 
-def close(client: "Client", select: Select, mark: datetime) -> int:
+def close(client: "Client", select: Select, mark: datetime, extra: frozenset[str] = frozenset()) -> int:
     """Close every window of the lookback that is not closed yet; returns how many.
 
     A crash leaves either an unregistered window, whose rows are removed and made again, or nothing.
+
+    Args:
+        client: of an open and migrated store.
+        select: whose windows.
+        mark: the watermark; the lookback ends there.
+        extra: as in `view_of`.
     """
-    view = view_of(select)
+    view = view_of(select, extra)
     wanted = lookback(select, mark)
     parameters = {"view": view, "from": wanted[0], "to": wanted[-1]}
     closed = client.query(
@@ -90,7 +113,7 @@ def close(client: "Client", select: Select, mark: datetime) -> int:
         client.command(f"DELETE FROM prefix_windows WHERE {leftover}", parameters=parameters)
     step_s = select.step_us // US
     client.command(
-        _close_sql(select),
+        _close_sql(select, extra),
         parameters=parameters | {"from_ns": missing[0] * 10**9, "to_ns": (missing[-1] + step_s) * 10**9},
     )
     client.command(
@@ -101,56 +124,32 @@ def close(client: "Client", select: Select, mark: datetime) -> int:
     return len(missing)
 
 
-def _close_sql(select: Select) -> str:
-    """One pass over the samples; ranks are found inside each (POP, window)'s own array, so nothing is joined.
+def _close_sql(select: Select, extra: frozenset[str]) -> str:
+    """One pass over the samples; ranks are found inside each (POP, window)'s own array, so no sample is joined.
 
     Every piece comes from the tables of `metrics` or is an integer of the checked policy.
     """
-    value = (
-        f"intDiv(retransmitted_segments * {PPM}, data_segments)"
-        if select.metric == RETRANSMIT_RATIO
-        else METRICS[select.metric].column
-    )
-    known = f"{SENT} > 0" if select.metric == RETRANSMIT_RATIO else METRICS[select.metric].known
-    traffic = select.traffic if select.traffic in _TRAFFIC else ""
-    where = "".join(f"\n        AND {_sample_condition(c)}" for c in select.where)
-    columns = [f"{metric.window} AS w_{metric.column}" for metric in METRICS.values()]
-    aliases = [f"w_{metric.column} AS {metric.column}" for metric in METRICS.values()]
-    names = ["prefix", "prefix_length", "samples", *(m.column for m in METRICS.values())]
-    names += ["retransmitted_segments", "data_segments", "value"]
+    measured = METRICS[select.metric]
+    asked = (*ALWAYS, *further(select, extra))
+    names = ["prefix", "prefix_length", "samples", *columns(asked), "value"]
     unpacked = ", ".join(f"row.{i} AS {name}" for i, name in enumerate(names, 1))
+    traffic = select.traffic if select.traffic in _TRAFFIC else ""
+    where = "".join(f" AND {_sample_condition(c)}" for c in select.where)
+    of_samples = _by_prefix(
+        select,
+        columns(asked, "socket_samples"),
+        "socket_samples",
+        "observed_at",
+        f"traffic_class = '{traffic}' AND {measured.known}{where}",
+    )
     return f"""
 INSERT INTO prefix_windows (view, pop, window_start, threshold, member, {", ".join(names)})
-SELECT {{view:String}}, pop, window_start, threshold, value <= threshold AS member, {unpacked}
+SELECT {{view:String}}, pop, window_start, threshold, {_member(select)} AS member, {unpacked}
 FROM (
-    SELECT pop, window_start,
-        arraySort(groupArray(value)) AS ranked,
-        ranked[intDiv(length(ranked) * {select.rank.share_ppm} + {PPM - 1}, {PPM})] AS threshold,
-        groupArray(({", ".join(names)})) AS rows
+    SELECT pop, window_start, {_threshold(select)} AS threshold, groupArray(({", ".join(names)})) AS rows
     FROM (
-        SELECT pop, window_start, prefix, prefix_length, samples, {", ".join(aliases)},
-            retransmitted_segments, data_segments, toUInt64({value}) AS value
-        FROM (
-            SELECT pop, bucket AS window_start, prefix, prefix_length, count() AS samples,
-                {", ".join(columns)},
-                sum({RETRANSMITTED}) AS retransmitted_segments, sum({SENT}) AS data_segments
-            FROM (
-                SELECT *,
-                    toDateTime(intDiv(toUnixTimestamp64Nano(observed_at), {select.step_us * 1000})
-                        * {select.step_us // US}, 'UTC') AS bucket,
-                    IPv6CIDRToRange(remote_address, 96).1 = toIPv6('::ffff:0.0.0.0') AS is_ipv4,
-                    toUInt8(is_ipv4 ? {96 + select.prefix_length_ipv4} : {select.prefix_length_ipv6})
-                        AS prefix_length,
-                    IPv6CIDRToRange(remote_address, prefix_length).1 AS prefix
-                FROM socket_samples
-                WHERE observed_at >= fromUnixTimestamp64Nano({{from_ns:Int64}}, 'UTC')
-                    AND observed_at < fromUnixTimestamp64Nano({{to_ns:Int64}}, 'UTC')
-                    AND traffic_class = '{traffic}' AND {known}{where}
-            )
-            WHERE remote_prefix_length >= prefix_length AND toUnixTimestamp(bucket) IN {{missing:Array(UInt32)}}
-            GROUP BY pop, window_start, prefix, prefix_length
-            HAVING samples >= {_min_samples(select)}
-        )
+        SELECT *, toUInt64({_window_value(measured)}) AS value
+        FROM ({of_samples} WHERE samples >= {_min_samples(select)}) AS sampled{_joined(select, asked)}
     )
     GROUP BY pop, window_start
 )
@@ -158,14 +157,91 @@ ARRAY JOIN rows AS row
 """
 
 
+def _by_prefix(select: Select, kept: Mapping[str, Column], table: str, time: str, where: str) -> str:
+    """Rows of a table that pass `where`, aggregated by POP, window and prefix."""
+    aggregates = "".join(f", {column.window} AS w_{name}" for name, column in kept.items())
+    renamed = "".join(f", w_{name} AS {name}" for name in kept)
+    return f"""
+SELECT pop, window_start, prefix, prefix_length, samples{renamed}
+FROM (
+    SELECT pop, bucket AS window_start, prefix, prefix_length, count() AS samples{aggregates}
+    FROM (
+        SELECT *, {_bucket(select, time)} AS bucket,
+            IPv6CIDRToRange(remote_address, 96).1 = toIPv6('::ffff:0.0.0.0') AS is_ipv4,
+            toUInt8(is_ipv4 ? {96 + select.prefix_length_ipv4} : {select.prefix_length_ipv6}) AS prefix_length,
+            IPv6CIDRToRange(remote_address, prefix_length).1 AS prefix
+        FROM {table} WHERE {_within(time)} AND {where}
+    )
+    WHERE remote_prefix_length >= prefix_length AND {_MISSING}
+    GROUP BY pop, window_start, prefix, prefix_length
+)"""
+
+
+def _joined(select: Select, asked: Sequence[str]) -> str:
+    """What other tables know of an observed prefix or of its POP: one row at most a prefix and window."""
+    text = ""
+    if kept := columns(asked, "transfers"):
+        transfers = _by_prefix(select, kept, "transfers", "finished_at", "true")
+        text += f" LEFT JOIN (SELECT * EXCEPT (samples) FROM ({transfers})) AS of_transfers"
+        text += " USING (pop, window_start, prefix, prefix_length)"
+    if kept := columns(asked, "host_health"):
+        aggregates = ", ".join(f"{column.window} AS {name}" for name, column in kept.items())
+        text += f"""
+        LEFT JOIN (
+            SELECT pop, {_bucket(select, "observed_at")} AS window_start, {aggregates}
+            FROM host_health WHERE {_within("observed_at")} GROUP BY pop, window_start
+        ) AS of_hosts USING (pop, window_start)"""
+    return text
+
+
+def _window_value(measured: Metric) -> str:
+    """What is ranked; a ratio rounded down."""
+    names = [column.name for column in measured.columns]
+    return f"intDiv(toUInt128({names[0]}) * {PPM}, {names[1]})" if measured.lower else names[0]
+
+
+def _threshold(select: Select) -> str:
+    """The value that `explain` shows beside a window's own: that of the rank, or the absolute one."""
+    rank = select.rank
+    if rank.share_ppm is None:
+        return f"toUInt64({rank.absolute.value if rank.absolute else 0})"
+    position = f"intDiv(count() * {rank.share_ppm} + {PPM - 1}, {PPM})"
+    return f"{_SORT[rank.side]}(groupArray(value))[{position}]"
+
+
+def _member(select: Select) -> str:
+    rank = select.rank
+    tests = [f"value {_IN_SHARE[rank.side]} threshold"] if rank.share_ppm is not None else []
+    if rank.absolute:
+        names = [column.name for column in METRICS[select.metric].columns]
+        tests.append(_compared(rank.absolute, *names))
+    return " AND ".join(tests)
+
+
 def _sample_condition(condition: Condition) -> str:
-    comparison, value = _COMPARISON[condition.comparison], int(condition.value)
-    if condition.metric in SAMPLE_ONLY:
-        return f"{SAMPLE_ONLY[condition.metric]} {comparison} {value}"
-    if condition.metric == RETRANSMIT_RATIO:
-        return f"({SENT} > 0 AND toUInt64({RETRANSMITTED}) * {PPM} {comparison} {value} * toUInt64({SENT}))"
     metric = METRICS[condition.metric]
-    return f"({metric.known} AND {metric.sample} {comparison} {value})"
+    parts = [metric.value] if metric.lower is None else [metric.value, metric.lower]
+    return f"({metric.known} AND {_compared(condition, *parts)})"
+
+
+def _compared(condition: Condition, value: str, lower: str | None = None) -> str:
+    """A comparison of a value, or of a ratio's two numbers as they are: nothing is rounded."""
+    comparison, bound = _COMPARISON[condition.comparison], int(condition.value)
+    if lower is None:
+        return f"{value} {comparison} {bound}"
+    return f"toUInt128({value}) * {PPM} {comparison} {bound} * toUInt128({lower})"
+
+
+def _bucket(select: Select, time: str) -> str:
+    step_s = select.step_us // US
+    return f"toDateTime(intDiv(toUnixTimestamp64Nano({time}), {step_s * 10**9}) * {step_s}, 'UTC')"
+
+
+def _within(time: str) -> str:
+    return (
+        f"{time} >= fromUnixTimestamp64Nano({{from_ns:Int64}}, 'UTC')"
+        f" AND {time} < fromUnixTimestamp64Nano({{to_ns:Int64}}, 'UTC')"
+    )
 
 
 def _min_samples(select: Select) -> int:
