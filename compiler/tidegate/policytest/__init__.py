@@ -1,0 +1,1 @@
+"""`tidegate test`: the `test` blocks of policies, run and reported."""
