@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import CheckResult, check_file, check_text, read_limits, render, summary
 from tidegate_dsl.codes import CODES
-from tidegate_dsl.model import Bound, Clause, Condition, Policy
+from tidegate_dsl.model import Bound, Clause, Condition, Membership, Policy
 from tidegate_dsl.vocabulary import BLOCKS, METRICS, OVERRIDE, TOP_LEVEL, UNITS
 
 HERE = Path(__file__).parent
@@ -70,7 +70,7 @@ class TestExample:
         assert rule.hold_out_ppm == 100_000
         assert not rule.ungated_fallback
         assert (learn.smooth_ppm, learn.every_us, learn.expire_us) == (500_000, 1_000_000, 600_000_000)
-        assert policy.tests[0].membership == "10" * 36
+        assert policy.tests[0].given == Membership("192.0.2.0/24", "fra2", "10" * 36, selected=False)
 
     def test_digest_is_that_of_the_files_bytes(self, tmp_path: Path) -> None:
         path = tmp_path / "crlf.tide"

@@ -26,7 +26,7 @@ def select(windows: int, least: int | None, duty_ppm: int | None, flap_ppm: int 
         where=(),
         over_us=windows * 1_000_000,
         step_us=1_000_000,
-        rank=Rank(200_000, AT),
+        rank=Rank("bottom", 200_000, None, AT),
         min_duty_cycle=bound(duty_ppm),
         max_flap_rate=bound(flap_ppm),
         min_windows=bound(least),

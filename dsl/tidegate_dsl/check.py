@@ -15,7 +15,7 @@ from .check_learn import check_learn, check_one_learn_per_pop
 from .check_pairs import check_one_experiment_per_pop, check_one_guard_per_rule
 from .check_select import check_select
 from .check_test import check_test
-from .diagnostics import Findings
+from .diagnostics import Edit, Findings, Fix
 from .errors import InputError
 from .inventory import inventory_directory, read_fleet
 from .limits import Limits
@@ -121,11 +121,28 @@ def _edition(file: syntax.File, source: Source, *, inventory_needed: bool, findi
     edition = find(file.head.clauses, syntax.Edition)
     if edition is None:
         return None
+    if start < edition.span:
+        findings.error(
+            "P109",
+            "the edition stands behind what it gives a meaning to",
+            edition.span,
+            help="make it the first clause of the file",
+            fix=_moved(edition, start, source),
+        )
     name = edition.edition
     if name.text not in EDITIONS:
         way_out = advice(name.text, EDITIONS, what="this version knows")
         findings.error("N101", f"there is no edition `{name.text}`", name.span, help=way_out)
     return name.text
+
+
+def _moved(clause: syntax.Clause, first: Span, source: Source) -> Fix:
+    """The fix that takes a clause from its place and writes it on a line of its own before the first."""
+    at = first._replace(end=first.start, end_column=first.column)
+    return Fix(
+        f"move `{source.words(clause.span)}` up",
+        (Edit(at, f"{source.slice(clause.span)}\n"), Edit(clause.span, "")),
+    )
 
 
 def _inventory(

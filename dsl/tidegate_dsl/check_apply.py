@@ -133,7 +133,7 @@ def _active(clause: syntax.Active | None, scope: Scope) -> Active | None:
     if end <= start:
         scope.findings.error(
             "C117",
-            f"the rule would end at {clause.end.text}, before it starts",
+            f"the rule ends at {clause.end.text}, and starts at {clause.start.text}",
             clause.start.span.to(clause.end.span),
             help="write the earlier time first; a date is its first moment in UTC",
             fix=_swapped(clause.start, clause.end) if end < start else None,

@@ -42,18 +42,20 @@ def check_guard(block: syntax.Block, scope: Scope) -> Guard | None:
     if written and failure is None and "on_failure" not in block.body.broken:
         scope.findings.error(
             "C120",
-            "what an abort does is not said",
+            "nothing says what this abort does",
             written[0].span,
             help="add `on_failure freeze` or `on_failure release for 24h`",
         )
     if apply is None or watch is None or None in aborts:
         return None
-    if written and apply.hold_out is None:
+    if written and apply.hold_out_ppm == 0:
+        where = f"line {apply.hold_out.line}: {apply.hold_out.text}" if apply.hold_out else None
         scope.findings.error(
             "C120",
             f"`{apply.name}` holds nothing out to compare with",
             written[0].span,
-            help=f"add `hold_out 10% of prefixes` to `{apply.name}`",
+            notes=(where,) if where else (),
+            help=f"write `hold_out 10% of prefixes` in `{apply.name}`",
         )
         return None
     return Guard(

@@ -8,6 +8,7 @@ from .diagnostics import replacement
 from .model import Initcwnd
 from .prefixes import Network, check_prefix, order
 from .quantities import reduce
+from .repeats import check_repeats
 from .scope import Scope
 from .structure import find
 from .vocabulary import FAMILIES
@@ -24,9 +25,9 @@ def check_initcwnd(block: syntax.Block, scope: Scope) -> Initcwnd | None:
     if networks is None or pops is None or segments is None:
         return None
     whole = [network for network in networks if network is not None]
-    if len(whole) < len(networks):
+    if whose is None or len(whole) < len(networks) or check_repeats(whose.targets, whole, scope.findings):
         return None
-    prefixes = tuple(str(network) for network in sorted(set(whole), key=order))
+    prefixes = tuple(str(network) for network in sorted(whole, key=order))
     return Initcwnd(block.name.text, scope.clause(block.span), prefixes, pops, segments)
 
 
@@ -34,19 +35,26 @@ def check_one_window_per_prefix(made: Iterable[tuple[syntax.Block, Initcwnd]], s
     """Report a prefix that two blocks give a window in one POP."""
     owners: dict[tuple[str, str], str] = {}
     for block, setting in made:
-        keys = [(pop, prefix) for prefix in setting.prefixes for pop in setting.pops]
-        taken = next((key for key in keys if key in owners), None)
         whose = find(block.body.clauses, syntax.For)
-        if taken is not None and whose is not None:
-            pop, prefix = taken
+        places = [
+            (target, (pop, str(_known(target))))
+            for target in (whose.targets if whose else ())
+            for pop in setting.pops
+        ]
+        for target, (pop, prefix) in [place for place in places if place[1] in owners][:1]:
             scope.findings.error(
                 "C122",
-                f"`{owners[taken]}` sets a window for `{prefix}` in `{pop}` already",
-                whose.span,
+                f"`{owners[pop, prefix]}` sets a window for `{prefix}` in `{pop}` already",
+                target.span,
                 help=f"write `except {pop}`, or put both into one block",
             )
-        for key in keys:
+        for _, key in places:
             owners.setdefault(key, setting.name)
+
+
+def _known(target: syntax.Name) -> Network:
+    """The network of a target that was checked."""
+    return ip_network(FAMILIES.get(target.text, target.text))
 
 
 def _network(target: syntax.Name, scope: Scope) -> Network | None:

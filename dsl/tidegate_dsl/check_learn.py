@@ -9,6 +9,7 @@ from .diagnostics import Edit, Fix, replacement
 from .membership import PPM
 from .model import Learn
 from .quantities import reduce, reduce_within
+from .repeats import check_repeats
 from .scope import Scope
 from .structure import find
 from .vocabulary import EVERY_RANGE, EXPIRE_RANGE, SMOOTH_RANGE
@@ -48,7 +49,9 @@ def check_learn(block: syntax.Block, scope: Scope) -> Learn | None:
     toward = find(clauses, syntax.Toward)
     if toward is None:
         return None
-    named = {name.text for name in toward.directions}
+    named = [name.text for name in toward.directions]
+    if check_repeats(toward.directions, named, scope.findings):
+        return None
     return Learn(
         name=block.name.text,
         clause=scope.clause(block.span),

@@ -6,11 +6,13 @@ from typing import Final
 from . import syntax
 from .cursor import Cursor
 from .lexer import Kind, Token
+from .suggest import nearest
 from .vocabulary import (
     DIRECTIONS,
     FAILURES,
     FAMILIES,
     LEAVE,
+    METRICS,
     REQUIREMENTS,
     SIDES,
     TRAFFIC_CLASSES,
@@ -54,6 +56,8 @@ def _rank(at: Cursor, first: Token) -> syntax.Clause:
         side = at.name("a side")
         share = at.quantity("a percentage", before=("of",))
         at.words("of", "pop")
+    elif at.is_other_word(METRICS) and nearest(at.token.text, (*SIDES, *METRICS)) in SIDES:
+        at.choice(SIDES, "`bottom`, `top` or a metric")  # reports the slip
     if side is None or at.is_word("and"):
         if side is not None:
             at.take()

@@ -218,8 +218,10 @@ class Cursor:
         return Name(token.text, token.span)
 
     def comparison_of_metric(self, what: str, *, before: Collection[str] = ()) -> Test:
-        """Take `METRIC COMPARISON VALUE`."""
+        """Take `METRIC COMPARISON VALUE`, or a flag, which has no place here: the checker says so."""
         metric = self.name(what)
+        if self.at_end and metric.text in METRICS and METRICS[metric.text].dimension == "flag":
+            return Test(metric, None, None, False, metric.span)
         comparison = self.comparison(*COMPARISONS)
         value = self.quantity("a value with its unit", before=before)
         return Test(metric, comparison, value, False, metric.span.to(value.span))

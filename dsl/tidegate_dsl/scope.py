@@ -7,6 +7,7 @@ from . import syntax
 from .diagnostics import Findings, Fix, replacement
 from .limits import Limits
 from .model import Apply, Clause, Fleet, Select
+from .repeats import check_repeats
 from .source import Source, Span
 from .suggest import advice, spelling
 
@@ -94,6 +95,9 @@ class Scope:
         excepted = [self._resolve(name) for name in clause.excepted]
         if None in included or None in excepted:
             return None
+        for names in (clause.included, clause.excepted):
+            if check_repeats(names, [name.text for name in names], self.findings):
+                return None
         among = set().union(*(members for members in included if members is not None))
         for name, members in zip(clause.excepted, excepted, strict=True):
             if members is not None and not members & among:
