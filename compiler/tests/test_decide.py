@@ -5,8 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tidegate.decide import Decision, Evidence, claims, decide, held_out, learn_settings
+from tidegate.decide import decide
+from tidegate.decisions import Decision, Evidence
 from tidegate.select import Measurement
+from tidegate.told import claims, learn_settings
+from tidegate.turn import held_out
 from tidegate_dsl.model import Apply, Bound, Clause, Fleet, Learn, Policy, Pop, Rank, Select
 
 CLAUSE = Clause(7, "rank bottom 20% of pop")
@@ -26,7 +29,7 @@ SELECT = Select(
     (),
     6 * 3600 * 10**6,
     300 * 10**6,
-    Rank(200_000, CLAUSE),
+    Rank("bottom", 200_000, None, CLAUSE),
     Bound(600_000, Clause(8, "require duty_cycle >= 60%")),
     None,
     None,
@@ -48,15 +51,18 @@ def rule(*, per_pop=None, per_run=None, hold_out_ppm=0, pops=POPS):
         "bbr",
         {"ams1": 100_000, "fra2": 0},
         True,
-        bound(per_pop),
+        {} if per_pop is None else dict.fromkeys(pops, bound(per_pop)),
         bound(per_run),
         hold_out_ppm,
+        None,
         None,
     )
 
 
 def policy(*rules, learns=()):
-    return Policy("p.tide", "sha256:" + "0" * 64, "2026.1", FLEET, "inventory", (SELECT,), rules, learns, ())
+    return Policy(
+        "p.tide", "sha256:" + "0" * 64, "2026.1", FLEET, "inventory", (SELECT,), rules, learns, (), (), (), ()
+    )
 
 
 def measured(pop, prefix, rate=1_000_000, member=ALL_WINDOWS):
@@ -90,7 +96,7 @@ def test_limits_hold_and_nobody_is_lost(a_rule, qualifying, before):
     outcome = run(a_rule, qualifying, earlier)
     for pop in POPS:
         in_pop = [d for d in outcome.decisions if d.pop == pop]
-        assert a_rule.max_prefixes_per_pop is None or len(in_pop) <= a_rule.max_prefixes_per_pop.value
+        assert pop not in a_rule.max_prefixes or len(in_pop) <= a_rule.max_prefixes[pop].value
         told = {c["prefix"] for c in claims(policy(a_rule), outcome, pop)}
         assert told == {d.prefix for d in in_pop if d.arm == "treated"}
         assert all(held_out("bbr", d.prefix, a_rule.hold_out_ppm) == (d.arm == "held_out") for d in in_pop)
@@ -201,7 +207,7 @@ def test_claims_are_in_address_order_and_carry_the_pops_threshold():
 
 
 def test_learned_windows_go_toward_the_other_pops():
-    learn = Learn("back_office", CLAUSE, ("ams1",), 500_000, 10**6, 10, 100, 600 * 10**6)
+    learn = Learn("back_office", CLAUSE, ("ams1",), 500_000, 10**6, 10, 100, 600 * 10**6, ("peer_pops",))
     settings = learn_settings(policy(learns=(learn,)), "ams1")
     assert settings is not None
     assert settings["toward"] == ["192.0.2.64/26"]

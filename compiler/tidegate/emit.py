@@ -14,7 +14,7 @@ import yaml
 from tidegate.contracts import validate
 from tidegate.errors import Failure
 from tidegate.files import read_text, remove, write_atomically
-from tidegate.plan import Plan, vars_of
+from tidegate.plan import TOLD, Plan, vars_of
 
 KEY: Final = "tidegate_vars"
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -128,7 +128,9 @@ def _says_the_same(path: Path, document: Document) -> bool:
         validate(there, "vars", str(path))
     except Failure:
         return False
-    claimed = {claim["prefix"] for claim in there["claims"]}
-    added, removed = there["changes"]["added"], there["changes"]["removed"]
-    fits = claimed.issuperset(added) and claimed.isdisjoint(removed) and len(added) == len(set(added))
-    return fits and all(there[key] == document[key] for key in ("pop", "generation", "claims", "learn"))
+    chosen = {claim["prefix"] for claim in there["claims"] if "congestion_control" in claim}
+    changes = there["changes"]
+    added, removed, withdrawn = changes["added"], changes["removed"], changes["withdrawn"]
+    fits = chosen.issuperset(added) and chosen.isdisjoint(removed) and set(removed).issuperset(withdrawn)
+    once = all(len(listed) == len(set(listed)) for listed in (added, removed, withdrawn))
+    return fits and once and all(there[key] == document[key] for key in ("pop", "generation", *TOLD))

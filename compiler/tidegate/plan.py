@@ -1,25 +1,27 @@
 """The saved plan: what one run decided, as JSON that a person can review and a machine can check.
 
-A plan names its generation by what the hosts would be told (claims and learn settings, nothing else), so a
-plan that changes nothing carries the generation that is already applied.
+A plan names its generation by what the hosts would be told (claims, those of control hosts and learn settings,
+nothing else), so a plan that changes nothing carries the generation that is already applied.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tidegate_dsl.model import Policy
+from tidegate_dsl.model import Policy, Pop
 
 from tidegate.contracts import sha256_digest, validate
-from tidegate.decide import Decision, Deferred, Outcome, Released, claims, learn_settings
+from tidegate.decisions import Decision, Deferred, GuardState, Outcome, Released
 from tidegate.errors import ANSWER_IS_NO, Failure
 from tidegate.files import read_text, write_atomically
 from tidegate.times import format_time, parse_time
+from tidegate.told import claims, control, learn_settings
 
 SCHEMA_VERSION: Final = 1
+TOLD: Final = ("claims", "control_claims", "control_hosts", "learn")  # all that the hosts of a POP are told
 MAX_BYTES: Final = 256 * 1024 * 1024
 
 Document = dict[str, Any]
@@ -76,6 +78,14 @@ class Plan:
             for d in decided["decisions"]
         ]
 
+    def guards(self) -> list[GuardState]:
+        """The states of the policy's guards as records."""
+        return [
+            GuardState(pop, g["guard"], g["rule"], g["state"], g["because"], parse_time(g["since"]))
+            for pop, decided in self.pops.items()
+            for g in decided["guards"]
+        ]
+
 
 def build(
     policy: Policy,
@@ -89,7 +99,7 @@ def build(
     watermark: datetime,
 ) -> Plan:
     """The plan of an outcome; every POP of the fleet has its place in it, also where no rule applies."""
-    pops = {pop.name: _pop(policy, outcome, pop.name, observed, previous) for pop in policy.fleet.pops}
+    pops = {pop.name: _pop(policy, outcome, pop, observed, previous, watermark) for pop in policy.fleet.pops}
     document: Document = {
         "schema_version": SCHEMA_VERSION,
         "generation": generation_of(pops),
@@ -107,8 +117,8 @@ def build(
 
 
 def generation_of(pops: Mapping[str, Document]) -> str:
-    """16 hex digits of the SHA-256 of the canonical JSON of every POP's claims and learn settings."""
-    told = {pop: {"claims": body["claims"], "learn": body["learn"]} for pop, body in pops.items()}
+    """16 hex digits of the SHA-256 of the canonical JSON of all that every POP's hosts are told (`TOLD`)."""
+    told = {pop: {key: body[key] for key in TOLD} for pop, body in pops.items()}
     return sha256_digest(told).removeprefix("sha256:")[:16]
 
 
@@ -156,31 +166,52 @@ def vars_of(plan: Plan, pop: str) -> Document:
         "previous_generation": plan.previous_generation,
         "policy_digest": plan.document["policy"]["digest"],
         "watermark": plan.document["watermark"],
-        "claims": body["claims"],
-        "learn": body["learn"],
         "changes": body["changes"],
+        **{key: body[key] for key in TOLD},
     }
 
 
 def _pop(
-    policy: Policy, outcome: Outcome, pop: str, observed: Mapping[str, int], previous: Plan | None
+    policy: Policy,
+    outcome: Outcome,
+    pop: Pop,
+    observed: Mapping[str, int],
+    previous: Plan | None,
+    watermark: datetime,
 ) -> Document:
-    told = claims(policy, outcome, pop)
-    now = [str(claim["prefix"]) for claim in told]
-    before = [c["prefix"] for c in previous.pops[pop]["claims"]] if previous and pop in previous.pops else []
+    told = claims(policy, outcome, pop.name)
+    control_claims, control_hosts = control(policy, outcome, pop, watermark)
     metric = {select.name: select.metric for select in policy.selects}
+    released = [r for r in outcome.released if r.pop == pop.name]
+    before = previous.pops[pop.name]["claims"] if previous and pop.name in previous.pops else []
     return {
-        "observed_prefixes": observed.get(pop, 0),
-        "decisions": [_decision(d, metric[d.select]) for d in outcome.decisions if d.pop == pop],
-        "released": [_released(r) for r in outcome.released if r.pop == pop],
-        "deferred": [_deferred(d) for d in outcome.deferred if d.pop == pop],
+        "observed_prefixes": observed.get(pop.name, 0),
+        "decisions": [_decision(d, metric[d.select]) for d in outcome.decisions if d.pop == pop.name],
+        "released": [_released(r) for r in released],
+        "deferred": [_deferred(d) for d in outcome.deferred if d.pop == pop.name],
+        "guards": [_guard(g) for g in outcome.guards if g.pop == pop.name],
         "claims": told,
-        "learn": learn_settings(policy, pop),
-        "changes": {
-            "added": [prefix for prefix in now if prefix not in set(before)],
-            "removed": [prefix for prefix in before if prefix not in set(now)],
-        },
+        "control_claims": control_claims,
+        "control_hosts": control_hosts,
+        "learn": learn_settings(policy, pop.name),
+        "changes": _changes(told, before, {r.prefix for r in released if r.withdrawn}),
     }
+
+
+def _changes(now: list[Document], before: list[Document], withdrawn: Collection[str]) -> Document:
+    """Which prefixes get an algorithm that had none, and the other way round; windows as they stand are no change."""
+    chosen, chosen_before = _selected(now), _selected(before)
+    removed = [prefix for prefix in chosen_before if prefix not in chosen]
+    return {
+        "added": [prefix for prefix in chosen if prefix not in chosen_before],
+        "removed": removed,
+        "withdrawn": [prefix for prefix in removed if prefix in withdrawn],
+    }
+
+
+def _selected(claims: list[Document]) -> dict[str, None]:
+    """Prefixes that get an algorithm, in the order of the claims."""
+    return {str(claim["prefix"]): None for claim in claims if "congestion_control" in claim}
 
 
 def _decision(d: Decision, metric: str) -> Document:
@@ -214,3 +245,13 @@ def _released(r: Released) -> Document:
 
 def _deferred(d: Deferred) -> Document:
     return {"prefix": d.prefix, "rule": d.rule, "because": d.because}
+
+
+def _guard(g: GuardState) -> Document:
+    return {
+        "guard": g.guard,
+        "rule": g.rule,
+        "state": g.status,
+        "because": g.because,
+        "since": format_time(g.since),
+    }

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from tidegate_dsl.model import Policy, Select
 
 from tidegate.contracts import sha256_digest
-from tidegate.decide import Decision, Evidence, decide
+from tidegate.decide import decide
+from tidegate.decisions import Decision, Evidence
 from tidegate.errors import BAD_INPUT, Failure
 from tidegate.fleet import fleet_document
+from tidegate.metrics import watched
 from tidegate.plan import Plan, build
 from tidegate.select import measure, observed_prefixes, qualifying
 from tidegate.windows import close, watermark
@@ -40,14 +42,19 @@ def make_plan(
     evidence: dict[str, Evidence] = {}
     observed: dict[str, int] = {}
     for select in policy.selects:
+        extra = watched(policy, select)
         progress(f"closing windows of {select.name}")
-        close(client, select, mark)
+        close(client, select, mark, extra)
         progress(f"selecting {select.name}")
-        evidence[select.name] = _evidence(client, policy, select, mark, before)
-        for pop, count in observed_prefixes(client, select, mark).items():
+        selected = _selected(policy, select, before)
+        evidence[select.name] = Evidence(
+            tuple(qualifying(client, select, mark, extra)),
+            tuple(measure(client, select, mark, selected, extra)),
+        )
+        for pop, count in observed_prefixes(client, select, mark, extra).items():
             observed[pop] = max(observed.get(pop, 0), count)
     progress("deciding")
-    outcome = decide(policy, evidence, before, mark)
+    outcome = decide(policy, evidence, before, mark, previous.guards() if previous else ())
     return build(
         policy,
         outcome,
@@ -79,9 +86,7 @@ def common_watermark(client: "Client", policy: Policy, as_of: datetime, grace: t
     return min(known)
 
 
-def _evidence(
-    client: "Client", policy: Policy, select: Select, mark: datetime, before: list[Decision]
-) -> Evidence:
+def _selected(policy: Policy, select: Select, before: list[Decision]) -> list[tuple[str, str]]:
+    """Whose measurements decide beside those that qualify: what the select's rules have, under a former name too."""
     rules = {rule.name for rule in policy.applies if rule.select == select.name}
-    selected = [(d.pop, d.prefix) for d in before if d.rule in rules]
-    return Evidence(tuple(qualifying(client, select, mark)), tuple(measure(client, select, mark, selected)))
+    return [(d.pop, d.prefix) for d in before if d.rule in rules or d.select == select.name]
