@@ -36,10 +36,12 @@ def check_test(block: syntax.Block, directory: Path, scope: Scope) -> Test | Non
     given: Membership | Recording | None = None
     if clause := find(clauses, syntax.Given):
         return _of_membership(block, clause, expects, scope)
-    if recorded := find(clauses, syntax.GivenTelemetry):
-        until = check_time(recorded.until, scope.findings) if recorded.until else None
-        if until is not None or recorded.until is None:
-            given = Recording(str(directory / recorded.path.text), until)
+    recorded = find(clauses, syntax.GivenTelemetry)
+    if recorded is None:  # reported: what would be expected of it is not known
+        return None
+    until = check_time(recorded.until, scope.findings) if recorded.until else None
+    if until is not None or recorded.until is None:
+        given = Recording(str(directory / recorded.path.text), until)
     made = [_of_recording(expect, scope) for expect in expects]
     return _whole(block, given, made, scope)
 

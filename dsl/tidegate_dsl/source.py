@@ -53,6 +53,12 @@ class Source:
         """The text of a span."""
         return self.data[span.start : span.end].decode("utf-8", "surrogatepass")
 
+    def place(self, byte: int) -> tuple[int, int]:
+        """Line and column, in characters from 1, of a byte; behind a line's feed is the start of the next line."""
+        start = self.data.rfind(b"\n", 0, byte) + 1
+        before = self.data[start:byte].decode("utf-8", "surrogatepass")
+        return self.data.count(b"\n", 0, byte) + 1, len(before) + 1
+
     def words(self, span: Span) -> str:
         """The text of a span with every run of blanks as one space."""
         return " ".join(self.slice(span).split())

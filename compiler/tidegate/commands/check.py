@@ -1,40 +1,193 @@
 """`tidegate check`."""
 
+import json
 import sys
+from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
+from typing import Final, Literal
 
 import click
-from tidegate_dsl import check_file, render, summary
+from tidegate_dsl import CheckResult, Limits, check_text, read_limits, render, summary
+from tidegate_dsl.codes import CODES
+from tidegate_dsl.suggest import advice
 
-from tidegate.commands.options import JSON, LIMITS
+from tidegate.commands.options import LIMITS
 from tidegate.commands.policies import limits_path
-from tidegate.commands.terminal import colored, print_json
-from tidegate.errors import ANSWER_IS_NO
+from tidegate.commands.terminal import colored, console, print_json
+from tidegate.errors import ANSWER_IS_NO, Failure
+from tidegate.sources import STDIN, Written, find_policies, read_policy
+
+Format = Literal["text", "json", "sarif"]
+_EPILOG: Final = (
+    "Exit codes: 0 no errors, 1 errors (with --strict: or warnings), 2 wrong usage or input that cannot be read. "
+    "Diagnostics go to standard output. docs/check.md describes every format."
+)
 
 
-@click.command("check")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to check and how to say what was found."""
+
+    limits: Limits
+    inventory: Path | None
+    form: Format
+    strict: bool
+    quiet: bool
+
+    def check(self, written: Written) -> CheckResult:
+        """Check one policy."""
+        return check_text(
+            written.text,
+            written.name,
+            limits=self.limits,
+            inventory=self.inventory,
+            directory=written.directory,
+        )
+
+    def fails(self, result: CheckResult) -> bool:
+        """Whether what was found makes the answer no."""
+        return result.policy is None or (self.strict and bool(result.diagnostics))
+
+
+@click.command("check", epilog=_EPILOG)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--inventory", type=click.Path(path_type=Path), help="Use this inventory instead of the policy's."
 )
 @LIMITS
-@JSON
-def command(files: tuple[Path, ...], inventory: Path | None, limits: Path | None, as_json: bool) -> None:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    show_default=True,
+    help="How to print what was found.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--strict", is_flag=True, help="Fail for warnings too.")
+@click.option("--quiet", is_flag=True, help="Print diagnostics only, no summary.")
+@click.option("--fix", "with_fixes", is_flag=True, help="Make every fix that has one right form.")
+@click.option("--diff", "only_show", is_flag=True, help="With --fix: show the changes, write nothing.")
+@click.option(
+    "--stdin-filename",
+    "stdin_name",
+    type=click.Path(path_type=Path),
+    help="What standard input is called; its directory is where the policy's paths start.",
+)
+@click.option("--explain", "code", metavar="CODE", help="Print the page of a code, such as C101, and stop.")
+def command(
+    files: tuple[Path, ...],
+    inventory: Path | None,
+    limits: Path | None,
+    form: Format,
+    as_json: bool,
+    strict: bool,
+    quiet: bool,
+    with_fixes: bool,
+    only_show: bool,
+    stdin_name: Path | None,
+    code: str | None,
+) -> None:
     """Check policies: names, units, ranges, contradictions and their own tests.
+
+    FILES are policies, directories (every .tide file below) or - for standard input.
 
     \b
     tidegate check dsl/examples/edge.tide
+    tidegate check --fix --diff dsl/examples
+    tidegate check --format sarif - < dsl/examples/edge.tide
+    tidegate check --explain C101
     """
-    results = [check_file(path, inventory=inventory, limits=limits_path(limits)) for path in files]
-    failed = any(result.policy is None for result in results)
-    if as_json:
-        found = [d.to_json() for result in results for d in result.diagnostics]
-        print_json({"ok": not failed, "diagnostics": found})
+    if code is not None:
+        _explain(code)
+        return
+    _refuse_what_does_not_go_together(files, with_fixes=with_fixes, only_show=only_show)
+    options = Options(read_limits(limits_path(limits)), inventory, "json" if as_json else form, strict, quiet)
+    written = [read_policy(path, stdin_name) for path in find_policies(files)]
+    if with_fixes:
+        results = _fix(written, options, only_show=only_show)
     else:
-        for result in results:
-            if result.diagnostics:
-                click.echo(render(result, color=colored()) + "\n")
-        click.echo(
-            summary((str(path), result.diagnostics) for path, result in zip(files, results, strict=True))
-        )
-    sys.exit(ANSWER_IS_NO if failed else 0)
+        results = [options.check(each) for each in written]
+        _print(results, [], options)
+    sys.exit(ANSWER_IS_NO if any(options.fails(result) for result in results) else 0)
+
+
+def _refuse_what_does_not_go_together(files: tuple[Path, ...], *, with_fixes: bool, only_show: bool) -> None:
+    if not files:
+        raise click.UsageError("give policies, directories, or - for standard input")
+    if files.count(STDIN) > 1:
+        raise click.UsageError("standard input can be read once")
+    if only_show and not with_fixes:
+        raise click.UsageError("--diff shows what --fix would change: give both")
+    if STDIN in files and with_fixes and not only_show:
+        raise click.UsageError("standard input can not be rewritten; --fix --diff shows the changes")
+
+
+def _fix(written: list[Written], options: Options, *, only_show: bool) -> list[CheckResult]:
+    """Fix, write or show, and say what was done; what a check says of the files as they are now."""
+    from tidegate.fixing import difference, fix, save  # noqa: PLC0415 - a check alone does not need it
+
+    fixed = [fix(each, options.check) for each in written]
+    if only_show:
+        for each in fixed:
+            click.echo(difference(each), nl=False)
+        return [options.check(each) for each in written]
+    for each in fixed:
+        if each.made and each.before.file:
+            save(each, each.before.file)
+    results = [each.result for each in fixed]
+    done: list[dict[str, object]] = [
+        {"path": made.path, "line": made.span.line, "code": made.code, "title": made.fix.title}
+        for each in fixed
+        for made in each.made
+        if made.fix
+    ]
+    _print(results, done, options)
+    return results
+
+
+def _print(results: list[CheckResult], fixed: list[dict[str, object]], options: Options) -> None:
+    if options.form == "json":
+        found = [each.to_json() for result in results for each in result.diagnostics]
+        ok = not any(options.fails(result) for result in results)
+        print_json({"ok": ok, "files": len(results), "diagnostics": found, "fixed": fixed})
+        return
+    if options.form == "sarif":
+        _print_sarif(results)
+        return
+    for made in fixed:
+        click.echo(f"{made['path']}:{made['line']}: fixed {made['code']}: {made['title']}")
+    for result in results:
+        if result.diagnostics:
+            click.echo(render(result, color=colored()) + ("" if options.quiet else "\n"))
+    if not options.quiet:
+        click.echo(summary((result.source.path, result.diagnostics) for result in results))
+
+
+def _print_sarif(results: list[CheckResult]) -> None:
+    from importlib.metadata import version  # noqa: PLC0415 - as slow as a check
+
+    from tidegate_dsl.sarif import sarif  # noqa: PLC0415
+
+    found = [(result.source, result.diagnostics) for result in results]
+    # The order of keys is the specification's, which people read.
+    click.echo(json.dumps(sarif(found, version=version("tidegate"), explain=_page), indent=2))
+
+
+def _explain(code: str) -> None:
+    """Print a code's page: as rich text on a terminal, else as it is."""
+    known = code.upper()
+    if known not in CODES:
+        raise Failure(f"there is no code `{code}`", help=advice(known, CODES, what="codes are"))
+    text = _page(known)
+    if not sys.stdout.isatty():
+        click.echo(text, nl=False)
+        return
+    from rich.markdown import Markdown  # noqa: PLC0415 - only for people
+
+    console().print(Markdown(text))
+
+
+def _page(code: str) -> str:
+    return (resources.files("tidegate") / "pages" / f"{code}.md").read_text(encoding="utf-8")
