@@ -69,5 +69,9 @@ def held_out(rule: str, prefix: str, share_ppm: int) -> bool:
     The first 8 bytes of SHA-256, as a fraction of 2^64, compared as integers. The POP is no part of it: a prefix
     that several POPs serve is treated in all of them or in none.
     """
-    draw = int.from_bytes(hashlib.sha256(f"{rule}\n{prefix}".encode()).digest()[:8], "big")
-    return draw * 1_000_000 < share_ppm << 64
+    return draw(rule, prefix) * 1_000_000 < share_ppm << 64
+
+
+def draw(rule: str, prefix: str) -> int:
+    """What a prefix draws under a rule: a whole number below 2^64; small ones are held out."""
+    return int.from_bytes(hashlib.sha256(f"{rule}\n{prefix}".encode()).digest()[:8], "big")
