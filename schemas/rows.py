@@ -12,7 +12,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from . import sockets_pb2
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 # Lengths of the `bytes` fields; sockets.proto states each beside its field.
 BYTES_LENGTH: Final = {

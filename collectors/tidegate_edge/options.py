@@ -136,7 +136,7 @@ _KERNEL_OPTIONS: Final = (
         type=click.IntRange(1),
         default=MAX_SOCKETS,
         show_default=True,
-        help="Rows kept of one poll, 474 bytes each; the rest is counted.",
+        help="Rows kept of one poll, 506 bytes each; the rest is counted.",
     ),
 )
 
