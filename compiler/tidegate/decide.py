@@ -6,6 +6,7 @@ one input there is one output, on every machine.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from tidegate_dsl.model import Guard, Policy
@@ -46,8 +47,8 @@ def decide(
         turn = Turn(rule, select, evidence[select.name], before, decided, states, watermark)
         made = _take(turn)
         if frozen := _churning(turn, made, watching.get(rule.name)):
-            states |= frozen
-            made = _instead(made, _take(turn), {pop for _, pop in frozen})
+            states = states | frozen
+            made = _instead(made, _take(replace(turn, guards=states)), {pop for _, pop in frozen})
         decided |= {(d.pop, d.prefix): d for d in made.decisions}
         released |= {(r.pop, r.prefix): r for r in made.released}
         deferred += made.deferred
