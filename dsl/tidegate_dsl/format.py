@@ -17,7 +17,7 @@ class FormatError(Exception):
     """
 
     def __init__(self, source: Source, diagnostics: tuple[Diagnostic, ...]) -> None:
-        super().__init__(f"{source.path} is no policy")
+        super().__init__(f"{source.path} is not formatted: it has errors")
         self.source = source
         self.diagnostics = diagnostics
 

@@ -8,7 +8,7 @@ from .format_lines import Line
 from .lexer import NUMBER, Kind, Token
 from .vocabulary import UNITS
 
-INDENT: Final = "  "
+_INDENT: Final = "  "
 _ARGUMENTS: Final = 9  # the first column of a clause's arguments, unless a longer keyword pushes it out
 _GAP: Final = 2  # the least distance between code and a comment behind it
 _TOUCHING: Final = frozenset(
@@ -18,7 +18,7 @@ _TOUCHING: Final = frozenset(
 
 def write(lines: Sequence[Line]) -> str:
     """The text of the lines, each closed by a line feed."""
-    rows = [f"{INDENT * line.depth}{code}" for line, code in zip(lines, _codes(lines), strict=True)]
+    rows = [f"{_INDENT * line.depth}{code}" for line, code in zip(lines, _codes(lines), strict=True)]
     for start, end in _runs(lines):
         gap = max(_GAP, min(line.gap for line in lines[start:end]))
         column = max(map(len, rows[start:end])) + gap
@@ -55,12 +55,12 @@ def _codes(lines: Sequence[Line]) -> Iterator[str]:
             columns[line.block] = max(columns[line.block], len(line.tokens[0].text) + 1)
     for line in lines:
         if line.depth and len(line.tokens) > 1:
-            yield f"{line.tokens[0].text.ljust(columns[line.block])}{spaced(line.tokens[1:])}"
+            yield f"{line.tokens[0].text.ljust(columns[line.block])}{_spaced(line.tokens[1:])}"
         else:
-            yield spaced(line.tokens)
+            yield _spaced(line.tokens)
 
 
-def spaced(tokens: Sequence[Token]) -> str:
+def _spaced(tokens: Sequence[Token]) -> str:
     """Tokens of a line with the blanks that stand between them."""
     text = ""
     before: Token | None = None
