@@ -10,6 +10,7 @@ from typing import Final
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tests")]
 
 from editor_client import editor  # noqa: E402 - the client stands with the tests
+
 from policies import large_policy  # noqa: E402
 
 LINES: Final = 2_000

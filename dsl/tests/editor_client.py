@@ -60,8 +60,10 @@ class Editor:
             message = self._read()
             if message.get("method") == "window/showMessage":
                 raise Refusal(message["params"]["message"])
-            if message.get("method") == "textDocument/publishDiagnostics":
-                assert message["params"]["uri"] == path.as_uri()
+            if (
+                message.get("method") == "textDocument/publishDiagnostics"
+                and message["params"]["uri"] == path.as_uri()
+            ):
                 assert message["params"].get("version") in (self._versions.get(path.as_uri()), None)
                 return message["params"]["diagnostics"]
 

@@ -144,7 +144,7 @@ def _openings(caret: _Caret) -> list[Item]:
         item
         for rule in rules.values()
         for item in _clauses(rule, caret)
-        if rule.repeats or rule.keyword == "override" or _form_key(item.label) not in present
+        if rule.repeats or rule.keyword == "override" or _once(item.label.split()) not in present
     ]
     if caret.block is not None:
         return items
@@ -162,12 +162,11 @@ def _block(kind: str, caret: _Caret) -> Item:
 
 
 def _key(statement: Statement) -> str:
-    return _form_key(" ".join(token.text for token in statement.tokens))
+    return _once([token.text for token in statement.tokens])
 
 
-def _form_key(text: str) -> str:
+def _once(words: Sequence[str]) -> str:
     """What may stand once: `require windows`, `limit … new`, or the first word."""
-    words = text.split()
     if words[0] == "require" and len(words) > 1:
         return f"require {words[1]}"
     return "limit new" if words[0] == "limit" and "new" in words[:3] else words[0]

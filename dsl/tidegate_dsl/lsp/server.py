@@ -20,6 +20,7 @@ from tidegate_dsl.editor.hover import hover
 from tidegate_dsl.editor.outline import folds, symbols
 from tidegate_dsl.editor.statements import touches
 from tidegate_dsl.errors import InputError
+from tidegate_dsl.format import FormatError, format_text
 from tidegate_dsl.inventory import inventory_file
 
 from . import wire
@@ -90,7 +91,7 @@ def _serve_texts(server: LanguageServer, desk: Desk) -> None:
         found = [wire.diagnostic(document, each) for each in document.diagnostics]
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, number))
 
-    def publish_all(_: object) -> None:
+    def publish_all(_: types.DidSaveTextDocumentParams | types.DidChangeWatchedFilesParams) -> None:
         for uri, document in desk.again().items():
             publish(uri, document)
 
@@ -226,6 +227,16 @@ def _serve_layout(server: LanguageServer, desk: Desk) -> None:
     def document_symbol(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
         document = _document(desk, params.text_document)
         return [wire.symbol(document, each) for each in symbols(document)]
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def formatting(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        document = _document(desk, params.text_document)
+        try:
+            formatted = format_text(document.text.text, document.path)
+        except FormatError:  # its mistakes are on the screen already
+            return []
+        change = document.text.line_change(formatted)
+        return [wire.text_edit(*change)] if change else []
 
     @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
     def folding_range(params: types.FoldingRangeParams) -> list[types.FoldingRange]:

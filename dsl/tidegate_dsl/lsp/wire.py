@@ -98,6 +98,11 @@ def edits(document: Document, made: Iterable[Edit]) -> list[types.TextEdit]:
     return [types.TextEdit(span_range(document, edit.span), edit.text) for edit in made]
 
 
+def text_edit(where: Range, text: str) -> types.TextEdit:
+    """Text for a range."""
+    return types.TextEdit(_range(where), text)
+
+
 def action(uri: str, document: Document, found: Action) -> types.CodeAction:
     """A quick fix."""
     return types.CodeAction(
