@@ -1,6 +1,9 @@
 """`tidegate check` as people and pipelines use it: what it prints, what it changes, how it exits."""
 
 import json
+import os
+import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -220,7 +223,18 @@ class TestFormats:
         assert done[at].index("nowhere_at_all") == done[at + 1].index("^")
         assert done[at + 1].count("^") == len("nowhere_at_all")
 
-    def test_colour_is_for_terminals(self) -> None:
+    @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+    def test_colour_is_for_terminals_that_want_it(self, no_color: str, coloured: bool) -> None:
+        ours, theirs = pty.openpty()
+        environment = {**os.environ, "NO_COLOR": no_color}
+        subprocess.run(
+            [TIDEGATE, "check", "wrong.tide"], stdout=theirs, env=environment, check=False, timeout=60
+        )
+        os.close(theirs)
+        assert (b"\x1b[1;31merror[N104]\x1b[0m" in os.read(ours, 4096)) == coloured
+        os.close(ours)
+
+    def test_a_pipe_gets_no_colour(self) -> None:
         assert "\x1b" not in check("wrong.tide").stdout
 
 
@@ -417,3 +431,30 @@ def test_what_a_check_does_not_need_is_not_loaded(place: Path) -> None:
         "pygls",
         "difflib",
     }
+
+
+def test_the_commands_of_the_document_print_what_it_shows() -> None:
+    """Run with TIDEGATE_WRITE_PAGES=1 to write what they print now."""
+    path = ROOT / "docs" / "check.md"
+    text = path.read_text(encoding="utf-8")
+    environment = {**os.environ, "PATH": f"{TIDEGATE.parent}:{os.environ['PATH']}"}
+
+    def run(block: re.Match[str]) -> str:
+        done = subprocess.run(
+            ["/bin/sh", "-c", block[1]],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.stderr == ""
+        return f"```console\n$ {block[1]}\n{done.stdout}```\n"
+
+    now, count = re.subn(r"```console\n\$ (.*)\n(?:.*\n)*?```\n", run, text)
+    if os.environ.get("TIDEGATE_WRITE_PAGES") == "1":
+        path.write_text(now, encoding="utf-8")
+        text = now
+    assert count == 4
+    assert text == now

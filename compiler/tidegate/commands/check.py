@@ -3,7 +3,6 @@
 import json
 import sys
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Final, Literal
 
@@ -190,4 +189,6 @@ def _explain(code: str) -> None:
 
 
 def _page(code: str) -> str:
+    from importlib import resources  # noqa: PLC0415 - a check that only checks is faster without it
+
     return (resources.files("tidegate") / "pages" / f"{code}.md").read_text(encoding="utf-8")
