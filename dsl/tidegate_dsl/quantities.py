@@ -25,6 +25,11 @@ _BASE: Final[dict[Dimension, str]] = {
 }
 
 
+_UNIT_NAMES: Final[dict[Dimension, list[str]]] = {
+    dimension: [unit.name for unit in UNITS.values() if unit.dimension == dimension] for dimension in _NOUNS
+}
+
+
 def reduce(
     quantity: Quantity, dimension: Dimension, findings: Findings, *, bounds: Range | None = None
 ) -> int | None:
@@ -33,7 +38,7 @@ def reduce(
     `bounds` are for the fix only: a unit that makes the value too large is not the one that was meant.
     """
     noun, example = _NOUNS[dimension]
-    units = [unit.name for unit in UNITS.values() if unit.dimension == dimension]
+    units = _UNIT_NAMES[dimension]
     if quantity.unit is None:
         choice = f"; units: {listed(units)}" if len(units) > 1 else ""
         findings.error(
