@@ -27,6 +27,22 @@ initcwnd ipv6_start {
   set initcwnd 20 segments
 }
 """
+ALLOWED = """\
+edition 2026.1
+inventory "inventory"
+
+select slow {  # allow W101: its rule comes next week
+  measure delivery_rate by prefix /24 /56
+  from    traffic client
+  over    1h step 5m
+  rank    bottom 20% of pop
+}
+
+test "always slow" {
+  given  192.0.2.0/24 in fra2 membership "1..."
+  expect slow includes 192.0.2.0/24
+}
+"""
 BAD = GOOD.replace("in  all", "in  euorpe").replace("20 segments", "500 segments")
 WRONG = GOOD.replace("in  all", "in  nowhere_at_all")
 
@@ -317,6 +333,14 @@ SARIF = {
                                         },
                                     },
                                 },
+                                "suppressions": {
+                                    "type": "array",
+                                    "items": {
+                                        "type": "object",
+                                        "required": ["kind"],
+                                        "properties": {"kind": {"enum": ["inSource", "external"]}},
+                                    },
+                                },
                                 "fixes": {
                                     "type": "array",
                                     "items": {
@@ -375,6 +399,12 @@ class TestSarif:
             assert rule["id"] == result["ruleId"]
             assert rule["shortDescription"]["text"] == CODES[rule["id"]]
             assert rule["help"]["markdown"].startswith(f"# {rule['id']}")
+
+    def test_a_silenced_warning_is_suppressed(self, place: Path) -> None:
+        (place / "allowed.tide").write_text(ALLOWED, encoding="utf-8")
+        (found,) = self.run("allowed.tide")["results"]  # type: ignore[misc]
+        assert (found["ruleId"], found["suppressions"]) == ("W101", [{"kind": "inSource"}])
+        assert check("--strict", "allowed.tide").exit_code == 0
 
     def test_no_mistake_is_a_run_without_results(self, place: Path) -> None:
         assert self.run(str(place / "good.tide"))["results"] == []

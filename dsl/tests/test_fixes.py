@@ -153,7 +153,7 @@ def test_the_example_of_slips_has_no_mistake() -> None:
 
 
 @given(slips())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_fixes_of_one_slip_leave_nothing_new(text: str) -> None:
     result = check(text)
     for diagnostic in result.diagnostics:

@@ -169,7 +169,7 @@ def _print_sarif(results: list[CheckResult]) -> None:
 
     from tidegate_dsl.sarif import sarif  # noqa: PLC0415
 
-    found = [(result.source, result.diagnostics) for result in results]
+    found = [(result.source, result.diagnostics, result.silenced) for result in results]
     # The order of keys is the specification's, which people read.
     click.echo(json.dumps(sarif(found, version=version("tidegate"), explain=_page), indent=2))
 
