@@ -346,6 +346,29 @@ def test_a_fix_makes_the_mistake_go(shared: Editor, path: Path) -> None:
     assert shared.open(path, applied(text, fix["edit"]["changes"][path.as_uri()])) == []
 
 
+UNUSED = """
+select unused {
+  measure rtt by prefix /24 /56
+  from traffic client
+  over 6h step 5m
+  rank top 5% of pop
+}
+"""
+
+
+@pytest.mark.parametrize("comment", ["", "  # kept for later 😀"])
+def test_a_warning_can_be_silenced_where_it_stands(shared: Editor, path: Path, comment: str) -> None:
+    text = POLICY + UNUSED.replace("unused {", "unused {" + comment)
+    (found,) = shared.open(path, text)
+    assert (found["code"], found["severity"]) == ("W101", 2)
+    offered = shared.about("codeAction", path, range=found["range"], context={"diagnostics": [found]})
+    (silence,) = [each for each in offered if each["title"].startswith("Silence")]
+    assert not silence["isPreferred"]
+    silenced = applied(text, silence["edit"]["changes"][path.as_uri()])
+    assert comment in silenced
+    assert shared.open(path, silenced) == []
+
+
 def test_formatting_is_that_of_fmt_and_changes_only_lines_that_differ(shared: Editor, path: Path) -> None:
     text = POLICY.replace("  over 6h step 5m", "      over    6h   step 5m  # a day: 😀")
     shared.open(path, text)
