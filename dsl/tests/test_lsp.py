@@ -204,6 +204,12 @@ COMPLETIONS = {
         {"when transfer_size >= SIZE", "limit N prefixes per pop"},
         {"to SELECT"},
     ),
+    "what follows a count": ("apply a {\n  limit 5 ^\n}\n", {"new", "prefixes"}, {"KB"}),
+    "what follows a count in an override": (
+        "apply a {\n  override fra2 { limit 5 ^ }\n}\n",
+        {"prefixes"},
+        {"new"},
+    ),
     "selects": ("select a {\n}\nselect b {\n}\napply c {\n  to ^\n}\n", {"a", "b"}, {"c"}),
     "applies": ("apply c {\n}\nguard d {\n  watch ^\n}\n", {"c"}, {"d"}),
     "algorithms": ("apply c {\n  set congestion_control ^\n}\n", {"bbr", "cubic", "reno"}, set()),

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from tidegate_dsl.diagnostics import Diagnostic, Edit
 from tidegate_dsl.source import Span, utf8
 
 from .document import Document
+
+_UNUSED_ALLOW: Final = "W111"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,12 @@ class Action:
 def actions(document: Document, first_line: int, last_line: int) -> list[Action]:
     """The actions for diagnostics on some lines, counted from 1."""
     found = [each for each in document.diagnostics if first_line <= each.span.line <= last_line]
-    return [*_fixes(found), *(_silence(document, each) for each in found if each.severity == "warning")]
+    return [*_fixes(found), *(_silence(document, each) for each in found if _silenceable(each))]
+
+
+def _silenceable(found: Diagnostic) -> bool:
+    """Whether a comment is the way out; of a comment that silences nothing it is not."""
+    return found.severity == "warning" and found.code != _UNUSED_ALLOW
 
 
 def _fixes(found: Iterable[Diagnostic]) -> Iterable[Action]:

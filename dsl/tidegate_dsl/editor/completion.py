@@ -88,7 +88,7 @@ def _continuations(caret: _Caret) -> list[Item]:
     if units:
         return units
     items = [item for thing in found.things for item in _things(thing, caret)]
-    items += [caret.item(word, "keyword") for word in found.words_ if word[0].isalpha()]
+    items += [caret.item(word, "keyword") for word in found.fixed if word[0].isalpha()]
     unique = {item.label: item for item in reversed(items)}
     return list(reversed(unique.values()))
 

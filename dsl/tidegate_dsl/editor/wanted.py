@@ -20,14 +20,14 @@ class Wanted(Cursor):
     """A cursor over the words before the caret that notes what the grammar asks for where they end.
 
     Attributes:
-        words_: words and punctuation that may stand there.
+        fixed: words and punctuation that may stand there.
         things: what else may, in the grammar's own words: `a metric`, `a duration`.
         unit_of: the thing whose number stands before the caret without its unit.
     """
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         super().__init__([*tokens, _END], Findings(""))
-        self.words_: list[str] = []
+        self.fixed: list[str] = []
         self.things: list[str] = []
         self.unit_of: str | None = None
 
@@ -70,7 +70,7 @@ class Wanted(Cursor):
 
     def _note(self, words: Collection[str]) -> None:
         if self._here:
-            self.words_ += [word for word in words if word not in self.words_]
+            self.fixed += [word for word in words if word not in self.fixed]
 
 
 def wanted(block: Block | None, tokens: Sequence[Token]) -> Wanted | None:
