@@ -15,7 +15,7 @@ LINES: Final = 5_000
 RUNS: Final = 7
 
 
-def measure() -> dict[str, float]:
+def measure() -> dict[str, dict[str, object]]:
     """`check.seconds_5000_lines`: the median of seven runs of the command."""
     took: list[float] = []
     with tempfile.TemporaryDirectory() as directory:
@@ -26,7 +26,13 @@ def measure() -> dict[str, float]:
             before = time.perf_counter()
             subprocess.run(command, check=True, capture_output=True)
             took.append(time.perf_counter() - before)
-    return {"check.seconds_5000_lines": round(sorted(took)[RUNS // 2], 3)}
+    return {
+        "check.seconds_5000_lines": {
+            "value": round(sorted(took)[RUNS // 2], 3),
+            "unit": "s",
+            "against": f"{LINES} lines, median of {RUNS} runs, the process's start included",
+        }
+    }
 
 
 if __name__ == "__main__":

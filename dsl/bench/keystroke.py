@@ -18,8 +18,8 @@ KEYSTROKES: Final = 200
 _TYPED: Final = "0123456789"
 
 
-def measure() -> dict[str, float]:
-    """`lsp.keystroke_ms`: the 95th percentile over 200 keystrokes; beside it the median and the slowest."""
+def measure() -> dict[str, dict[str, object]]:
+    """`lsp.keystroke_ms`: the 95th percentile over 200 keystrokes."""
     text = large_policy(LINES)
     lines = text.split("\n")
     # All over the file: a digit behind a `hold` is a mistake, and without it the policy is right again.
@@ -40,9 +40,12 @@ def measure() -> dict[str, float]:
             took.append((time.perf_counter() - before) * 1_000)
             assert bool(found) != bool(stroke % 2), "a mistake is shown while it stands, and no longer"
     return {
-        "lsp.keystroke_ms": round(statistics.quantiles(took, n=20)[-1], 1),
-        "lsp.keystroke_median_ms": round(statistics.median(took), 1),
-        "lsp.keystroke_slowest_ms": round(max(took), 1),
+        "lsp.keystroke_ms": {
+            "value": round(statistics.quantiles(took, n=20)[-1], 1),
+            "unit": "ms",
+            "against": f"{LINES} lines, p95 of {KEYSTROKES} keystrokes; median {statistics.median(took):.1f} ms,"
+            f" slowest {max(took):.1f} ms",
+        }
     }
 
 
