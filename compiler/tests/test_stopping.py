@@ -17,7 +17,7 @@ from decision_inputs import (
     prior,
     rule,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tidegate.decisions import GuardState
 from tidegate.stopping import percentile
@@ -216,6 +216,8 @@ def test_planning_again_at_one_watermark_comes_to_the_same(a_guard, incumbents, 
 
 
 @given(st.integers(0, 12 * 60), rates.filter(bool))
+@example(360, [1])
+@example(359, [1])
 def test_a_release_admits_nobody_until_its_time_is_over(minutes, entrants):
     aborted = NOW - timedelta(minutes=minutes)
     outcome = run(watch(release_us=SIX_HOURS), [], [], qualifying=entrants, guards=[released_at(aborted)])

@@ -13,7 +13,7 @@ from tidegate_dsl.model import Guard, Policy
 
 from tidegate.admission import admit, within
 from tidegate.decisions import Decision, Deferred, Evidence, GuardState, Key, Outcome, Released, place
-from tidegate.incumbents import incumbents, taken_over
+from tidegate.incumbents import incumbents
 from tidegate.stopping import churned, continued, judge_guards
 from tidegate.turn import Turn
 
@@ -67,7 +67,7 @@ def decide(
 def _take(turn: Turn) -> Outcome:
     """What one rule decides in its turn."""
     staying, leaving = incumbents(turn)
-    staying, over = within(turn, staying + taken_over(turn))
+    staying, over = within(turn, staying)
     admitted, waiting = admit(turn, staying)
     return Outcome((*staying, *admitted), (*leaving, *over), tuple(waiting))
 
