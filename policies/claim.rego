@@ -16,6 +16,9 @@ _actions := {"congestion_control", "initcwnd", "initrwnd"}
 
 _needed_by := {"min_bytes": "congestion_control", "ungated_fallback": "min_bytes"}
 
+# A host is told one of the two.
+_claim_lists := ["claims", "control_claims"]
+
 # What a denial calls the claim by.
 _claim_name(claim) := claim.prefix if is_string(claim.prefix)
 
@@ -25,7 +28,8 @@ _claim_name(claim) := null if not is_string(claim.prefix)
 # title: A claim has a key that is unknown, or a value that its key does not take
 denials contains {"code": "malformed_claim", "pop": pop, "prefix": _claim_name(claim), "message": message} if {
 	some pop, vars in input.vars
-	some claim in vars.claims
+	some list in _claim_lists
+	some claim in vars[list]
 	some key, value in claim
 	not _is_field(key, value)
 	message := sprintf("`%s: %v` is not something that a claim can say", [key, value])
@@ -35,16 +39,18 @@ denials contains {"code": "malformed_claim", "pop": pop, "prefix": _claim_name(c
 # title: A claim has no prefix, or is no object
 denials contains {"code": "malformed_claim", "pop": pop, "prefix": null, "message": message} if {
 	some pop, vars in input.vars
-	some number, claim in vars.claims
+	some list in _claim_lists
+	some number, claim in vars[list]
 	not claim.prefix
-	message := sprintf("`claims[%d]` has no prefix", [number])
+	message := sprintf("`%s[%d]` has no prefix", [list, number])
 }
 
 # METADATA
 # title: A claim asks for nothing
 denials contains {"code": "malformed_claim", "pop": pop, "prefix": _claim_name(claim), "message": message} if {
 	some pop, vars in input.vars
-	some claim in vars.claims
+	some list in _claim_lists
+	some claim in vars[list]
 	not _acts(claim)
 	message := "the claim sets neither congestion control nor a window"
 }
@@ -58,7 +64,8 @@ _acts(claim) if {
 # title: A claim lacks what another of its keys needs
 denials contains {"code": "malformed_claim", "pop": pop, "prefix": _claim_name(claim), "message": message} if {
 	some pop, vars in input.vars
-	some claim in vars.claims
+	some list in _claim_lists
+	some claim in vars[list]
 	some key, needed in _needed_by
 	key in object.keys(claim)
 	not needed in object.keys(claim)
@@ -70,7 +77,8 @@ denials contains {"code": "malformed_claim", "pop": pop, "prefix": _claim_name(c
 # description: The agent keeps one claim a prefix, and which of two it keeps is not for chance to say.
 denials contains {"code": "malformed_claim", "pop": pop, "prefix": prefix, "message": message} if {
 	some pop, vars in input.vars
-	some prefix in _repeated([claim.prefix | some claim in vars.claims])
+	some list in _claim_lists
+	some prefix in _repeated([claim.prefix | some claim in vars[list]])
 	message := "the prefix is claimed more than once"
 }
 

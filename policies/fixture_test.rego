@@ -50,8 +50,12 @@ vars_of(pop, claims, toward) := {
 		"every_us": 1000000,
 		"expire_us": 600000000,
 	},
-	"changes": {"added": [], "removed": []},
+	"control_claims": [],
+	"control_hosts": [],
+	"changes": {"added": [], "removed": [], "withdrawn": []},
 }
+
+window(prefix) := {"prefix": prefix, "initcwnd": 20}
 
 bbr(prefix) := {"prefix": prefix, "congestion_control": "bbr", "min_bytes": 100000, "ungated_fallback": false}
 

@@ -12,6 +12,8 @@ _wanted_pop := {"groups": {"array"}, "hosts": {"array"}, "own_prefixes": {"array
 _wanted_vars := {
 	"changes": {"object"},
 	"claims": {"array"},
+	"control_claims": {"array"},
+	"control_hosts": {"array"},
 	"generation": {"string"},
 	"learn": {"null", "object"},
 	"policy_digest": {"string"},
@@ -21,7 +23,7 @@ _wanted_vars := {
 	"watermark": {"string"},
 }
 
-_wanted_changes := {"added": {"array"}, "removed": {"array"}}
+_wanted_changes := {"added": {"array"}, "removed": {"array"}, "withdrawn": {"array"}}
 
 _wanted_learn := {
 	"every_us": {"number"},

@@ -13,7 +13,7 @@ required_paths contains path if {
 required_paths contains [key] if some key in ["kind", "as_of", "watermark", "fleet", "vars"]
 
 test_the_paths_are_those_of_the_contracts if {
-	count(required_paths) == ((5 + 3) + (2 * 3)) + (2 * ((9 + 2) + 6))
+	count(required_paths) == ((5 + 3) + (2 * 3)) + (2 * ((11 + 3) + 6))
 }
 
 test_no_key_may_be_missing if {

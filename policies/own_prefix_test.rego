@@ -37,3 +37,15 @@ test_every_pop_that_claims_it_is_named if {
 	])
 	said(document) == {["own_prefix", "fra2", "192.0.2.64/27"], ["own_prefix", "iad1", "192.0.2.64/27"]}
 }
+
+test_windows_may_be_set_for_what_is_ours if {
+	every prefix in overlapping {
+		allowed(with_claims([window(prefix)]))
+	}
+}
+
+test_an_algorithm_beside_a_window_may_not_reach_what_is_ours if {
+	every prefix in overlapping {
+		said(with_claims([object.union(bbr(prefix), window(prefix))])) == {["own_prefix", "fra2", prefix]}
+	}
+}

@@ -23,11 +23,14 @@ _lengths(prefixes) := {family: lengths |
 	lengths := {_length(prefix) | some prefix in prefixes; _family(prefix) == family}
 }
 
-# The well-formed prefixes that a POP claims.
-_claimed[pop] := prefixes if {
+# The well-formed prefixes that a POP gives an algorithm. A claim that only sets windows reaches as far as it says: they
+# cost a first flight at most, and are bounded by the limits.
+_steered[pop] := prefixes if {
 	some pop, vars in input.vars
-	prefixes := {claim.prefix | some claim in vars.claims; _is_prefix(claim.prefix)}
+	prefixes := {claim.prefix | some claim in vars.claims; _steers(claim); _is_prefix(claim.prefix)}
 }
+
+_steers(claim) if "congestion_control" in object.keys(claim)
 
 # What belongs to the fleet itself.
 _own contains prefix if {

@@ -50,3 +50,32 @@ test_what_is_replaced_is_not_lost if {
 	])
 	allowed(document)
 }
+
+# As `shrunk`, with the first `count` of what is gone taken away on purpose.
+withdrawn(before, now, number) := json.patch(shrunk(before, now), [{
+	"op": "add",
+	"path": "/vars/fra2/changes/withdrawn",
+	"value": array.slice(shrunk(before, now).vars.fra2.changes.removed, 0, number),
+}])
+
+test_what_is_withdrawn_is_not_lost if {
+	allowed(withdrawn(4, 0, 4))
+	allowed(withdrawn(9, 4, 5))
+	allowed(withdrawn(9, 3, 3))
+}
+
+test_what_is_lost_beside_it_is if {
+	said(withdrawn(4, 0, 3)) == {["empty_selection", "fra2", null]}
+	said(withdrawn(9, 2, 2)) == {["shrunk_selection", "fra2", null]}
+}
+
+test_windows_as_they_stand_do_not_hide_a_loss if {
+	every document in [shrunk(4, 0), shrunk(4, 1)] {
+		beside := json.patch(document, [
+			{"op": "add", "path": "/vars/fra2/claims/-", "value": window("192.0.2.0/24")},
+			{"op": "add", "path": "/vars/fra2/claims/-", "value": window("::/0")},
+		])
+		said(beside) == said(document)
+		not allowed(beside)
+	}
+}

@@ -1,9 +1,9 @@
 package tidegate.guard
 
 # METADATA
-# title: A claim covers more than was measured, or everything
+# title: A claim gives an algorithm to more than was measured, or to everything
 denials contains {"code": "too_wide_prefix", "pop": pop, "prefix": prefix, "message": message} if {
-	some pop, prefixes in _claimed
+	some pop, prefixes in _steered
 	some prefix in prefixes
 	shortest := _shortest[_family(prefix)]
 	_length(prefix) < shortest

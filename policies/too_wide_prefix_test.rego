@@ -21,3 +21,14 @@ test_no_limit_lets_a_default_route_through if {
 		denial.prefix == prefix
 	}
 }
+
+test_windows_may_be_set_for_everything if {
+	allowed(with_claims([window("0.0.0.0/0"), window("::/0")]))
+}
+
+test_a_wide_claim_may_not_set_an_algorithm_beside_a_window if {
+	every prefix in ["203.0.0.0/15", "::/0"] {
+		document := with_claims([object.union(bbr(prefix), window(prefix))])
+		["too_wide_prefix", "fra2", prefix] in said(document)
+	}
+}

@@ -25,3 +25,8 @@ test_bounds_of_learned_initcwnd_may_meet if {
 test_bounds_of_learned_initcwnd_may_not_cross if {
 	said(changed("/vars/fra2/learn/initcwnd_max", 9)) == {["initcwnd", "fra2", null]}
 }
+
+test_a_window_for_everything_may_not_pass_the_limit if {
+	document := with_claims([{"prefix": "::/0", "initcwnd": 101}])
+	said(document) == {["initcwnd", "fra2", "::/0"]}
+}

@@ -8,16 +8,21 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path[:0] = [
-    str(Path(__file__).parent.parent / "collectors" / "bench"),
-    str(Path(__file__).parent.parent / "compiler" / "bench"),
-]
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT / room / "bench") for room in ("collectors", "compiler", "dsl")]
 
-import collector_cost  # noqa: E402 - the benches stand in their rooms
+import check_time  # noqa: E402 - the benches stand in their rooms
+import collector_cost  # noqa: E402
+import keystroke  # noqa: E402
 import select_grid  # noqa: E402
 
 Figures = dict[str, dict[str, object]]
-BENCHMARKS: tuple[Callable[[], Figures], ...] = (collector_cost.measure, select_grid.measure)
+BENCHMARKS: tuple[Callable[[], Figures], ...] = (
+    check_time.measure,
+    keystroke.measure,
+    collector_cost.measure,
+    select_grid.measure,
+)
 
 
 def main(out: Path) -> None:

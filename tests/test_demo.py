@@ -12,10 +12,10 @@ PATH = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / "build/bin"
 # SHA-256 of each POP's variables. They change when the example policy, the example inventory, the simulation or the
 # form of the variables does; on two machines of one revision they never differ.
 WRITTEN = {
-    "ams1": "9c2ece6d831e2100b17b7b83c2792771fd3b180ee23cd216c2a018ac1e918b52",
-    "fra2": "0bfdac08dfc93b956cde0059c385069bc6e52881c2775f16a0abd3e054cad2f7",
-    "iad1": "693e0ab968fd82eb6997418b77f2559580720893da4bcc011f7b73281f7e3863",
-    "sin1": "37b25b32a5bca90e066de3db5f2a69463efd6152ff6bbd25916ea5254745466d",
+    "ams1": "d6ed7b6ecfe32a7b93035b7644198ce75317d879a0d74fc644546cd19d3b88f7",
+    "fra2": "404b0295b54f9e1ce61663b83e4eeacfe55e7e8ae3f864425172c16a783ebdb9",
+    "iad1": "581a827e5cf53b1c9397fe2b88497c2625fa4afe0d5d3c3543556bdcf44763be",
+    "sin1": "f8606ca281844c4b1fe6d79ab07165e58c889ddf0e27248b0aec19ddd20c64fc",
 }
 
 

@@ -15,7 +15,7 @@ from tidegate.plan import generation_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PATH = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / "build/bin"), os.environ["PATH"]])
-CLAIM = {"prefix": "198.51.100.0/24", "initcwnd": 20}
+CLAIM = {"prefix": "198.51.100.0/24", "congestion_control": "cubic"}
 NO_AGENT = {"congestion_control_agent": ["/nowhere/tidegate-agent"]}
 BROKEN_AGENT = {"congestion_control_agent": [sys.executable, "-m", "no_such_agent"]}
 OWN = {"one": "198.18.1.0/24", "two": "198.18.2.0/24"}
@@ -71,13 +71,17 @@ class Fleet:
 
     def claims(self, **claims_by_pop: list) -> None:
         """Generate the variables of the POPs named."""
-        told = {pop: {"claims": claims, "learn": None} for pop, claims in claims_by_pop.items()}
+        nothing = {"control_claims": [], "control_hosts": [], "learn": None}
+        told = {pop: {"claims": claims, **nothing} for pop, claims in claims_by_pop.items()}
         for pop, claims in claims_by_pop.items():
             document = {
-                "changes": {"added": [claim["prefix"] for claim in claims], "removed": []},
-                "claims": claims,
+                **told[pop],
+                "changes": {
+                    "added": [claim["prefix"] for claim in claims],
+                    "removed": [],
+                    "withdrawn": [],
+                },
                 "generation": generation_of(told),
-                "learn": None,
                 "policy_digest": f"sha256:{0:064}",
                 "pop": pop,
                 "previous_generation": None,
@@ -170,18 +174,40 @@ def test_a_steering_file_that_the_agent_refuses_is_not_written(fleet):
     assert fleet.written() == []
 
 
+def steering(fleet, tmp_path, told) -> dict[str, bytes]:
+    """The steering file of each host, as the role's template makes it of variables."""
+    path = f"{tmp_path}/{{{{ inventory_hostname }}}}.json"
+    template = f"src=roles/congestion_control/templates/steering.json.j2 dest={path} mode=0644"
+    variables = json.dumps({"congestion_control_vars": told, "congestion_control_default": None})
+    ran = run("ansible", "-i", fleet.inventory, "pops", "-m", "template", "-a", template, "-e", variables)
+    assert ran.returncode == 0, ran.stdout
+    return {path.stem: path.read_bytes() for path in tmp_path.glob("*-edge1.json")}
+
+
+TOLD = {
+    "generation": "0123456789abcdef",
+    "claims": [CLAIM],
+    "control_claims": [],
+    "control_hosts": [],
+    "learn": None,
+}
+
+
 def test_the_same_claims_give_the_same_steering_file_that_the_agent_accepts(fleet, tmp_path):
-    texts = []
-    for claim in (CLAIM, dict(reversed(CLAIM.items()))):
-        told = {"generation": "0123456789abcdef", "claims": [claim], "learn": None}
-        path = tmp_path / f"{len(texts)}.json"
-        template = f"src=roles/congestion_control/templates/steering.json.j2 dest={path} mode=0644"
-        variables = json.dumps({"congestion_control_vars": told, "congestion_control_default": None})
-        ran = run(
-            "ansible", "-i", fleet.inventory, "one-edge1", "-m", "template", "-a", template, "-e", variables
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stdout
-        texts.append(path.read_bytes())
-    assert texts[0] == texts[1]
-    assert json.loads(texts[0])["claims"] == [CLAIM]
-    assert run("tidegate-agent", "check", path).returncode == 0
+    texts = steering(fleet, tmp_path, TOLD)
+    again = steering(fleet, tmp_path, TOLD | {"claims": [dict(reversed(CLAIM.items()))]})
+    assert texts == again
+    assert texts["one-edge1"] == texts["two-edge1"]
+    assert json.loads(texts["one-edge1"])["claims"] == [CLAIM]
+    assert run("tidegate-agent", "check", tmp_path / "one-edge1.json").returncode == 0
+
+
+def test_a_control_host_gets_the_claims_of_control_hosts_and_no_other_does(fleet, tmp_path):
+    told = TOLD | {
+        "claims": [CLAIM | {"initcwnd": 20}],
+        "control_claims": [{"prefix": CLAIM["prefix"], "initcwnd": 20}],
+        "control_hosts": ["two-edge1"],
+    }
+    texts = steering(fleet, tmp_path, told)
+    assert json.loads(texts["one-edge1"])["claims"] == told["claims"]
+    assert json.loads(texts["two-edge1"])["claims"] == told["control_claims"]

@@ -18,8 +18,10 @@ VARS = {
     "policy_digest": "sha256:" + "0" * 64,
     "watermark": "2026-11-20T05:55:00Z",
     "claims": [{"prefix": "198.51.100.0/24", "congestion_control": "bbr"}],
+    "control_claims": [],
+    "control_hosts": [],
     "learn": None,
-    "changes": {"added": [], "removed": []},
+    "changes": {"added": [], "removed": [], "withdrawn": []},
 }
 
 LEARN = {
@@ -79,13 +81,13 @@ def test_a_good_document_passes():
         ),
         (
             changed(lambda document: document["changes"].pop("added")),
-            '$.changes: `{"removed": []}` lacks the key `added`',
+            '$.changes: `{"removed": [], "withdrawn": []}` lacks the key `added`',
         ),
         (
             changed(lambda document: document["changes"].update(kept=[])),
             (
-                '$.changes: `{"added": [], "removed": [], "kept": []}` has the unknown key `kept`; '
-                "allowed: `added`, `removed`"
+                '$.changes: `{"added": [], "removed": [], "withdrawn": [], "kept": []}` has the unknown key `kept`; '
+                "allowed: `added`, `removed`, `withdrawn`"
             ),
         ),
         (

@@ -1,78 +1,25 @@
 """decide's limits hold whatever telemetry and the previous generation say."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
+from decision_inputs import (
+    NOW,
+    POPS,
+    PREFIXES,
+    SELECT,
+    decided,
+    measured,
+    policy,
+    prior,
+    rule,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from tidegate.decide import decide
-from tidegate.decisions import Decision, Evidence
-from tidegate.select import Measurement
-from tidegate.told import claims, learn_settings
+from tidegate.decisions import Evidence
+from tidegate.told import claims
 from tidegate.turn import held_out
-from tidegate_dsl.model import Apply, Bound, Clause, Fleet, Learn, Policy, Pop, Rank, Select
-
-CLAUSE = Clause(7, "rank bottom 20% of pop")
-HOLD = Clause(9, "hold 2h")
-NOW = datetime(2026, 11, 20, 6, tzinfo=UTC)
-POPS = ("ams1", "fra2")
-PREFIXES = tuple(f"198.18.{i}.0/24" for i in range(12))
-ALL_WINDOWS = (1 << 72) - 1
-
-SELECT = Select(
-    "slow",
-    CLAUSE,
-    "delivery_rate",
-    24,
-    56,
-    "client",
-    (),
-    6 * 3600 * 10**6,
-    300 * 10**6,
-    Rank("bottom", 200_000, None, CLAUSE),
-    Bound(600_000, Clause(8, "require duty_cycle >= 60%")),
-    None,
-    None,
-    None,
-    (),
-    2 * 3600 * 10**6,
-    HOLD,
-)
-FLEET = Fleet(tuple(Pop(name, ("europe",), (), (f"192.0.2.{64 * i}/26",)) for i, name in enumerate(POPS)), ())
-
-
-def rule(*, per_pop=None, per_run=None, hold_out_ppm=0, pops=POPS):
-    bound = lambda value: None if value is None else Bound(value, Clause(20, f"limit {value}"))  # noqa: E731
-    return Apply(
-        "bbr",
-        CLAUSE,
-        "slow",
-        pops,
-        "bbr",
-        {"ams1": 100_000, "fra2": 0},
-        True,
-        {} if per_pop is None else dict.fromkeys(pops, bound(per_pop)),
-        bound(per_run),
-        hold_out_ppm,
-        None,
-        None,
-    )
-
-
-def policy(*rules, learns=()):
-    return Policy(
-        "p.tide", "sha256:" + "0" * 64, "2026.1", FLEET, "inventory", (SELECT,), rules, learns, (), (), (), ()
-    )
-
-
-def measured(pop, prefix, rate=1_000_000, member=ALL_WINDOWS):
-    return Measurement(pop, prefix, 72, ALL_WINDOWS, member, 0, 71, rate, 0, 0, 0, 0, 0)
-
-
-def prior(pop, prefix, *, hours=1.0, name="bbr"):
-    then = NOW - timedelta(hours=hours)
-    return Decision(pop, prefix, name, "slow", "kept", "treated", "before", then, then, None)
-
 
 keys = st.tuples(st.sampled_from(POPS), st.sampled_from(PREFIXES))
 qualifiers = st.dictionaries(keys, st.integers(1, 100), max_size=20)
@@ -86,8 +33,8 @@ rules = st.builds(
 
 
 def run(a_rule, qualifying, before, at=NOW):
-    evidence = {"slow": Evidence(tuple(measured(*key, rate) for key, rate in qualifying.items()), ())}
-    return decide(policy(a_rule), evidence, before, at)
+    found = [measured(*key, rate) for key, rate in qualifying.items()]
+    return decided(policy(a_rule), before, qualifying=found, at=at)
 
 
 @given(rules, qualifiers, priors)
@@ -204,14 +151,6 @@ def test_claims_are_in_address_order_and_carry_the_pops_threshold():
     assert claims(policy(rule()), outcome, "fra2") == [
         {"prefix": "198.18.9.0/24", "congestion_control": "bbr"}
     ]
-
-
-def test_learned_windows_go_toward_the_other_pops():
-    learn = Learn("back_office", CLAUSE, ("ams1",), 500_000, 10**6, 10, 100, 600 * 10**6, ("peer_pops",))
-    settings = learn_settings(policy(learns=(learn,)), "ams1")
-    assert settings is not None
-    assert settings["toward"] == ["192.0.2.64/26"]
-    assert learn_settings(policy(learns=(learn,)), "fra2") is None
 
 
 @given(st.integers(0, 1_000_000))

@@ -6,13 +6,14 @@ one input there is one output, on every machine.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from tidegate_dsl.model import Guard, Policy
 
 from tidegate.admission import admit, within
 from tidegate.decisions import Decision, Deferred, Evidence, GuardState, Key, Outcome, Released, place
-from tidegate.incumbents import incumbents, taken_over
+from tidegate.incumbents import incumbents
 from tidegate.stopping import churned, continued, judge_guards
 from tidegate.turn import Turn
 
@@ -46,8 +47,8 @@ def decide(
         turn = Turn(rule, select, evidence[select.name], before, decided, states, watermark)
         made = _take(turn)
         if frozen := _churning(turn, made, watching.get(rule.name)):
-            states |= frozen
-            made = _instead(made, _take(turn), {pop for _, pop in frozen})
+            states = states | frozen
+            made = _instead(made, _take(replace(turn, guards=states)), {pop for _, pop in frozen})
         decided |= {(d.pop, d.prefix): d for d in made.decisions}
         released |= {(r.pop, r.prefix): r for r in made.released}
         deferred += made.deferred
@@ -66,7 +67,7 @@ def decide(
 def _take(turn: Turn) -> Outcome:
     """What one rule decides in its turn."""
     staying, leaving = incumbents(turn)
-    staying, over = within(turn, staying + taken_over(turn))
+    staying, over = within(turn, staying)
     admitted, waiting = admit(turn, staying)
     return Outcome((*staying, *admitted), (*leaving, *over), tuple(waiting))
 

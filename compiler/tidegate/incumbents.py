@@ -1,6 +1,7 @@
 """Those that were selected before: kept, held, or released. No I/O, no clock."""
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,18 +12,29 @@ from tidegate.decisions import Decision, Key, Released, cite
 from tidegate.select import Measurement, excluded_by, stays
 from tidegate.turn import Turn, stopped
 
+Known = Mapping[Key, tuple[Measurement, bool]]  # what is measured of a prefix, and whether it stays by that
+
 
 def incumbents(turn: Turn) -> tuple[list[Decision], list[Released]]:
-    """What becomes of the prefixes that this rule selected before and no earlier rule of the file has now."""
+    """What becomes of the prefixes that were selected before and no earlier rule of the file has now.
+
+    Those of this rule stay or leave. Those of another that this one has now, after a rename or a move, are not new.
+    """
+    known = _known(turn)
+    staying, leaving = _own(turn, known)
+    return staying + _taken_over(turn, known), leaving
+
+
+def _own(turn: Turn, known: Known) -> tuple[list[Decision], list[Released]]:
     staying: list[Decision] = []
     leaving: list[Released] = []
-    known = _known(turn)
     for key, prior in turn.before.items():
         if prior.rule != turn.rule.name or key in turn.taken:
             continue
         metrics, remains = known.get(key, (None, False))
-        fate = _withdrawn(turn, prior) or _frozen(turn, prior, metrics, remains=remains)
-        fate = fate or _disowned(turn, prior) or _judged(turn, prior, metrics, remains=remains)
+        fate = _withdrawn(turn, prior) or _disowned(turn, prior)
+        fate = fate or _frozen(turn, prior, metrics, remains=remains)
+        fate = fate or _judged(turn, prior, metrics, remains=remains)
         if isinstance(fate, Decision):
             staying.append(fate)
         else:
@@ -30,34 +42,34 @@ def incumbents(turn: Turn) -> tuple[list[Decision], list[Released]]:
     return staying, leaving
 
 
-def taken_over(turn: Turn) -> list[Decision]:
-    """What another rule selected before and this one has now, after a rename or a move: it is not new."""
-    found = []
-    for key, (metrics, remains) in _known(turn).items():
-        prior = turn.before.get(key)
-        if prior is None or prior.rule == turn.rule.name or key in turn.taken or not remains:
-            continue
-        # A frozen rule keeps what it has, so its prefixes are not to be had either.
-        kept_back = stopped(turn.guards, prior.rule, prior.pop)
-        if prior.pop not in turn.rule.pops or turn.stop(prior.pop) or not turn.active:
-            continue
-        if kept_back and kept_back.status == "frozen":
-            continue
-        found.append(_kept(turn, prior, metrics))
-    return found
+def _taken_over(turn: Turn, known: Known) -> list[Decision]:
+    return [
+        _kept(turn, turn.before[key], metrics)
+        for key, (metrics, remains) in known.items()
+        if remains and key in turn.before and key not in turn.taken and _to_be_had(turn, turn.before[key])
+    ]
 
 
-def _known(turn: Turn) -> dict[Key, tuple[Measurement, bool]]:
-    """By prefix, its measurement, and whether it qualifies, by the `leave` bounds where it was selected before."""
-    known = {
-        (m.pop, m.prefix): (m, stays(turn.select, m) and _selected_by(turn, (m.pop, m.prefix)))
-        for m in turn.evidence.previous
+def _to_be_had(turn: Turn, prior: Decision) -> bool:
+    """Whether this rule may take a prefix that another had; a frozen rule takes nothing and gives nothing."""
+    if prior.rule == turn.rule.name or prior.pop not in turn.rule.pops or not turn.active:
+        return False
+    giving = stopped(turn.guards, prior.rule, prior.pop)
+    return turn.stop(prior.pop) is None and not (giving and giving.status == "frozen")
+
+
+def _known(turn: Turn) -> Known:
+    """By prefix; the `leave` bounds count for one that this select had before."""
+    qualifying = {(m.pop, m.prefix): (m, True) for m in turn.evidence.qualifying}
+    others = (m for m in turn.evidence.previous if (m.pop, m.prefix) not in qualifying)
+    return qualifying | {
+        (m.pop, m.prefix): (m, _selected_by(turn, (m.pop, m.prefix)) and stays(turn.select, m))
+        for m in others
     }
-    return known | {(m.pop, m.prefix): (m, True) for m in turn.evidence.qualifying}
 
 
 def _selected_by(turn: Turn, key: Key) -> bool:
-    """Whether the `leave` bounds of this turn's select are for a prefix: it was this select's before."""
+    """Whether a prefix was this select's before, under this rule or another."""
     prior = turn.before.get(key)
     return prior is not None and (prior.rule == turn.rule.name or prior.select == turn.select.name)
 
@@ -77,7 +89,7 @@ def _withdrawn(turn: Turn, prior: Decision) -> Released | None:
 def _frozen(turn: Turn, prior: Decision, metrics: Measurement | None, *, remains: bool) -> Decision | None:
     """Kept as it is, its arm too; it leaves, if it would, in the first run that is not frozen."""
     stop = turn.stop(prior.pop)
-    if stop is None or prior.pop not in turn.rule.pops:
+    if stop is None:
         return None
     if remains and metrics:
         return replace(_kept(turn, prior, metrics), arm=prior.arm)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidegate_dsl.membership import PPM, Figures, bound_of, figures, missed
-from tidegate_dsl.model import Bound, Clause, Condition, Select
+from tidegate_dsl.model import Bound, Clause, Select
 from tidegate_dsl.quantities import spell
 from tidegate_dsl.vocabulary import LEAVE, METRICS, REQUIREMENTS
 
@@ -36,6 +36,18 @@ class Judged:
     found: str
     leaves: bool
     bound: str
+
+    def to_json(self) -> dict[str, object]:
+        """As JSON values."""
+        return {
+            "clause": self.clause.text,
+            "line": self.clause.line,
+            "reason": self.reason,
+            "passed": self.passed,
+            "found": self.found,
+            "bound": self.bound,
+            "leaves": self.leaves,
+        }
 
 
 def misses(select: Select, membership: str, measured: Measurement | None, *, selected: bool) -> list[str]:

@@ -14,17 +14,24 @@ from tidegate_dsl.model import Policy, Select
 
 MAX_BYTES_PER_SECOND: Final = 125_000_000_000_000  # 1 Pbit/s
 PPM: Final = 1_000_000
-RETRANSMIT_RATIO: Final = "retransmit_ratio"
 
 Table = Literal["socket_samples", "transfers", "host_health"]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of prefix_windows: the aggregate of rows that fills it, and the one of windows that reads it."""
+    """A column of prefix_windows.
+
+    Attributes:
+        name: its name.
+        window: the aggregate of rows that fills it.
+        gathered: the aggregate of windows that a prefix's value over the lookback is made of, under the name g_NAME.
+        lookback: the value, from that; of prefixes that do not qualify it is never evaluated.
+    """
 
     name: str
     window: str
+    gathered: str
     lookback: str
 
 
@@ -49,21 +56,25 @@ class Metric:
 
 
 def _median(value: str, known: str, column: str, table: Table = "socket_samples") -> Metric:
-    """Lower median of samples, then lower median of windows: an observed value, never an average of two."""
+    """Lower median of samples, then lower median of windows: an observed value, never an average of two.
+
+    The lookback's is taken from an array, which costs a third of ClickHouse's quantile states.
+    """
     window = f"quantileExactLowIf(0.5)({value}, {known})"
-    lookback = f"quantileExactLowIf(0.5)({column}, {column} > 0)"
-    return Metric(table, value, None, known, (Column(column, window, lookback),))
+    ranked = f"arraySort(arrayFilter(x -> x > 0, g_{column})) AS ranked_{column}"
+    lookback = f"({ranked})[intDiv(length(ranked_{column}) + 1, 2)]"
+    return Metric(table, value, None, known, (Column(column, window, f"groupArray({column})", lookback),))
 
 
 def _minimum(value: str, known: str, column: str) -> Metric:
-    aggregate = Column(column, f"minIf({value}, {known})", f"minIf({column}, {column} > 0)")
-    return Metric("socket_samples", value, None, known, (aggregate,))
+    kept = Column(column, f"minIf({value}, {known})", f"minIf({column}, {column} > 0)", f"g_{column}")
+    return Metric("socket_samples", value, None, known, (kept,))
 
 
 def _ratio(upper: str, lower: str, columns: tuple[str, str], table: Table = "socket_samples") -> Metric:
     known = f"{lower} > 0"
     sums = zip(columns, (upper, lower), strict=True)
-    kept = tuple(Column(name, f"sumIf({part}, {known})", f"sum({name})") for name, part in sums)
+    kept = tuple(Column(name, f"sumIf({part}, {known})", f"sum({name})", f"g_{name}") for name, part in sums)
     return Metric(table, upper, lower, known, kept)
 
 

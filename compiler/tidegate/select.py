@@ -7,7 +7,7 @@ and flap rate are bit counts. No sketch is used: a sketch changes who is selecte
 import ipaddress
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,7 +40,7 @@ class Measurement:
     min_rtt: int  # microseconds
     retransmitted_segments: int
     data_segments: int
-    further: tuple[tuple[str, int], ...] = ()  # the columns of `metrics.further`, by name
+    further: tuple[tuple[str, int], ...] = field(default=(), kw_only=True)  # of `metrics.further`, by column
 
     def metric(self, name: str) -> int | None:
         """A metric of the language over the lookback, in its base unit, rounded down; None where it has no value."""
@@ -227,35 +227,44 @@ def _measure(
     having: str,
     parameters: dict[str, Any],
 ) -> list[Measurement]:
-    """One pass over the lookback, in the order of the table's key; medians only of metrics that are asked for."""
+    """One pass over the lookback, in the order of the table's key; only metrics that are asked for are read.
+
+    Metrics are evaluated of what `having` leaves, and come column by column: most of the time of a large result is
+    the making of Python objects.
+    """
+    asked = {select.metric, "min_rtt", "retransmit_ratio", *extra, *(c.metric for c in select.exclude)}
+    read = columns(asked)
     beside = columns(further(select, extra))
-    asked = columns(
-        {select.metric, "min_rtt", "retransmit_ratio", *extra, *(c.metric for c in select.exclude)}
-    )
-    aggregates = [c.lookback if c.name in asked else "0" for c in (*_COLUMNS.values(), *beside.values())]
-    rows = client.query(
-        f"SELECT pop, prefix, prefix_length, {_masks(select)}, {_FLIPS}, bitCount({_PAIRS}),"
-        f" {', '.join(aggregates)}"
-        f" FROM prefix_windows WHERE {_SPAN} AND {where} GROUP BY pop, prefix, prefix_length"
-        f" HAVING {having} ORDER BY pop, prefix, prefix_length SETTINGS optimize_aggregation_in_order = 1",
+    kept = (*_COLUMNS.values(), *beside.values())
+    gathered = "".join(f", {column.gathered} AS g_{name}" for name, column in read.items())
+    values = "".join(f", {column.lookback if column.name in read else '0'}" for column in kept)
+    found = client.query(
+        f"SELECT toString(pop), toString(prefix), prefix_length, seen, slow, {_FLIPS}, bitCount({_PAIRS}){values}"
+        f" FROM (SELECT pop, prefix, prefix_length, {_masks(select)}{gathered}"
+        f" FROM prefix_windows WHERE {_SPAN} AND {where} GROUP BY pop, prefix, prefix_length HAVING {having})"
+        " ORDER BY pop, prefix, prefix_length SETTINGS optimize_aggregation_in_order = 1",
         parameters=_span(select, mark, extra) | parameters,
-    ).result_rows
+    ).result_columns
+    end = _OWN + len(_COLUMNS)
     return [
         Measurement(
             pop,
-            _text(prefix, length),
+            _text(address, length),
             select.windows,
-            *values[: _OWN + len(_COLUMNS)],
-            further=tuple(zip(beside, values[_OWN + len(_COLUMNS) :], strict=True)),
+            *values[:end],
+            further=tuple(zip(beside, values[end:], strict=True)),
         )
-        for pop, prefix, length, *values in rows
+        for pop, address, length, *values in zip(*found, strict=True)
     ]
 
 
-def _text(prefix: ipaddress.IPv6Address, length: int) -> str:
-    """CIDR of a stored prefix: IPv4 stands mapped, 96 bits longer."""
-    mapped = prefix.ipv4_mapped
-    return f"{mapped}/{length - 96}" if mapped is not None and length >= 96 else f"{prefix}/{length}"
+def _text(address: str, length: int) -> str:
+    """CIDR of a stored prefix, as `ipaddress` writes it: IPv4 stands mapped, 96 bits longer."""
+    if "." not in address:
+        return f"{address}/{length}"
+    network = ipaddress.IPv6Address(address)
+    mapped = network.ipv4_mapped
+    return f"{mapped}/{length - 96}" if mapped is not None and length >= 96 else f"{network}/{length}"
 
 
 def _mapped(prefix: str) -> tuple[str, int]:

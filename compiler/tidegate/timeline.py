@@ -1,10 +1,11 @@
 """Membership over time as text: a mark a window, wrapped, with the time of day under it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _TICKS_S: Final = (300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
+_BARS: Final = "▁▂▃▄▅▆▇█"
 _LABEL: Final = 7  # characters of `06:00`, or `11-20` where a day begins, and room between two
 
 
@@ -33,6 +34,23 @@ def with_hours(marks: str, start: datetime, step_us: int, width: int) -> Iterato
         first = start + timedelta(seconds=number * per_line * step_s)
         yield line
         yield _ruler(len(line), first, step_s, tick_s)
+
+
+def sparkline(marks: str, values: Sequence[tuple[int, int]]) -> str:
+    """A bar in the place of each mark of an observed window: its value against its threshold.
+
+    Args:
+        marks: one character a window, `.` where it was not observed.
+        values: (value, threshold) of the observed windows, in their order.
+    """
+    known = iter(values)
+    return "".join("." if mark == "." else _bar(*next(known)) for mark in marks)
+
+
+def _bar(value: int, threshold: int) -> str:
+    """Eighths of twice the threshold, so that the half block stands for the threshold itself."""
+    height = value * 4 // threshold if threshold else len(_BARS)
+    return _BARS[min(max(height, 1), len(_BARS)) - 1]
 
 
 def _ruler(length: int, first: datetime, step_s: int, tick_s: int) -> str:

@@ -31,6 +31,11 @@ apply treat {
   to slow
   in all
   set congestion_control bbr
+  hold_out 10% of prefixes
+}
+test "slow all the time" {
+  given 192.0.2.0/24 in fra2 membership "1..."
+  expect slow includes 192.0.2.0/24
 }
 """
 
@@ -139,11 +144,10 @@ class TestMeaning:
             "segments": "cwnd",
             "ratio": "retransmit_ratio",
         }[unit.dimension]
-        clause = f"{metric} >= {number} {name}"
         if unit.dimension == "ratio":
-            result = check(POLICY.replace("  rank", f"  exclude {clause}\n  rank"))
+            result = check(POLICY.replace("  rank", f"  exclude {metric} < {number} {name}\n  rank"))
         else:
-            result = check(POLICY.replace("client\n", f"client where {clause}\n"))
+            result = check(POLICY.replace("client\n", f"client where {metric} >= {number} {name}\n"))
         exact = Fraction(mantissa, 10**scale) * unit.factor
         if result.policy is None:
             assert {found.code for found in result.diagnostics} <= {"T105", "T106"}

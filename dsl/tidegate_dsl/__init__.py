@@ -40,11 +40,19 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What checking one file gave; `policy` is None exactly when a diagnostic is an error."""
+    """What checking one file gave.
+
+    Attributes:
+        source: its text.
+        policy: None exactly when a diagnostic is an error.
+        diagnostics: in the order of the file.
+        silenced: warnings that an `# allow` in the file silences.
+    """
 
     source: Source
     policy: Policy | None
     diagnostics: tuple[Diagnostic, ...]
+    silenced: tuple[Diagnostic, ...] = ()
 
 
 def render(result: CheckResult, *, color: bool = False) -> str:
@@ -81,7 +89,7 @@ def check_text(
         tree, source, directory=beside, inventory=inventory, limits=limits, findings=findings, fleets=fleets
     )
     in_order = sorted(findings.items, key=lambda found: (found.span.start, found.code))
-    return CheckResult(source, policy, tuple(in_order))
+    return CheckResult(source, policy, tuple(in_order), tuple(findings.silenced))
 
 
 def check_file(path: Path, *, limits: Path, inventory: Path | None = None) -> CheckResult:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from . import syntax
+from .analysis import analyse
+from .analysis.allow import read_allowances, silence
 from .check_apply import check_apply
 from .check_experiment import check_experiment
 from .check_guard import check_guard
@@ -84,9 +86,10 @@ def check_policy(
     experiments = _each(blocks["experiment"], lambda block: check_experiment(block, scope))
     check_one_experiment_per_pop(experiments, scope)
     tests = _each(blocks["test"], lambda block: check_test(block, directory, scope))
-    if edition is None or found is None or any(item.severity == "error" for item in findings.items):
+    allowances = read_allowances(file.comments, source, findings)
+    if edition is None or found is None or _refused(findings):
         return None
-    return Policy(
+    policy = Policy(
         path=source.path,
         digest=f"sha256:{sha256(source.data).hexdigest()}",
         edition=edition,
@@ -100,6 +103,13 @@ def check_policy(
         experiments=tuple(experiment for _, experiment in experiments),
         tests=tuple(test for _, test in tests),
     )
+    analyse(file, policy, source, findings)
+    silence(allowances, findings)
+    return None if _refused(findings) else policy
+
+
+def _refused(findings: Findings) -> bool:
+    return any(found.severity == "error" for found in findings.items)
 
 
 def _each(

@@ -37,8 +37,10 @@ def check_select(block: syntax.Block, scope: Scope) -> Select | None:
     bounds = _requirements(clauses, time, scope)
     exclude = [_exclude(clause, scope) for clause in clauses if isinstance(clause, syntax.Exclude)]
     hold_us, hold = _hold(find(clauses, syntax.Hold), scope)
+    required = {clause.subject.text for clause in clauses if isinstance(clause, syntax.Require)}
     if (
-        measure is None
+        bounds.keys() < required
+        or measure is None
         or origin is None
         or time is None
         or rank is None

@@ -140,7 +140,7 @@ def _fallback(at: Cursor, first: Token) -> syntax.Clause:
 
 def _limit(at: Cursor, first: Token) -> syntax.Clause:
     count = at.count("a count")
-    new = at.is_word("new") and len(at.forms) > 1
+    new = len(at.forms) > 1 and at.is_word("new")
     at.words(*(("new", "prefixes", "per", "run") if new else ("prefixes", "per", "pop")))
     return syntax.Limit("limit … new" if new else "limit", first.span.to(at.last), count, new)
 

@@ -12,13 +12,15 @@ _COMPARISONS: dict[str, Comparison] = {"<": "<", "<=": "<=", ">": ">", ">=": ">=
 
 def check_metric(name: syntax.Name, place: Place, findings: Findings) -> Metric | None:
     """The metric if it may stand in `place`; None where it is reported."""
-    fitting = [metric.name for metric in METRICS.values() if place in metric.places]
     metric = METRICS.get(name.text)
+    if metric is not None and place in metric.places:
+        return metric
+    fitting = [other.name for other in METRICS.values() if place in other.places]
     if metric is None:
         way_out = advice(name.text, fitting, what=f"metrics of `{place}`:")
         fix = spelling(name.span, name.text, fitting)
         findings.error("N102", f"there is no metric `{name.text}`", name.span, help=way_out, fix=fix)
-    elif place not in metric.places:
+    else:
         findings.error(
             "N103",
             f"`{name.text}` can not stand in `{place}`",
@@ -26,8 +28,7 @@ def check_metric(name: syntax.Name, place: Place, findings: Findings) -> Metric 
             notes=(f"{name.text}: {metric.meaning}",),
             help=f"metrics of `{place}`: {listed(fitting)}",
         )
-        return None
-    return metric
+    return None
 
 
 def check_condition(test: syntax.Test, place: Place, clause: Clause, findings: Findings) -> Condition | None:

@@ -45,17 +45,19 @@ class Cursor:
     def take(self) -> Token:
         """Take the next token, whatever it is; END is never passed."""
         token = self._tokens[self._index]
-        if token.kind is not Kind.END:
+        if token.text or token.kind is not Kind.END:
             self._index += 1
         return token
 
     def is_punctuation(self, text: str) -> bool:
         """Whether the next token is this punctuation."""
-        return self.token.kind is Kind.PUNCTUATION and self.token.text == text
+        token = self._tokens[self._index]
+        return token.text == text and token.kind is Kind.PUNCTUATION
 
     def is_word(self, *texts: str) -> bool:
         """Whether the next token is one of these words."""
-        return self.token.kind is Kind.WORD and self.token.text in texts
+        token = self._tokens[self._index]
+        return token.text in texts and token.kind is Kind.WORD
 
     def is_other_word(self, texts: Collection[str]) -> bool:
         """Whether the next token is a word, and none of these."""
@@ -64,7 +66,8 @@ class Cursor:
     @property
     def at_end(self) -> bool:
         """Whether the clause ends here: line, block or file."""
-        return self.token.kind in (Kind.NEWLINE, Kind.END) or self.is_punctuation("}")
+        token = self._tokens[self._index]
+        return not token.text or self.is_punctuation("}")  # only NEWLINE and END have no text
 
     def opens_block(self) -> bool:
         """Whether a `{` stands in the rest of the line."""

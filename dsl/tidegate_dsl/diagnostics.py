@@ -86,10 +86,14 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The diagnostics of one file as they are found; the steps of a check share it and report all, not the first."""
+    """The diagnostics of one file as they are found; the steps of a check share it and report all, not the first.
+
+    `silenced` are the warnings that the file allows.
+    """
 
     path: str
     items: list[Diagnostic] = field(default_factory=list)
+    silenced: list[Diagnostic] = field(default_factory=list)
 
     def error(
         self,

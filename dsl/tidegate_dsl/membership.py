@@ -1,6 +1,7 @@
 """The mathematics of `require`, over one prefix's membership string (SPEC.md, "Persistence")."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -32,6 +33,7 @@ class Figures:
     flips: int
 
 
+@lru_cache(maxsize=4_096)  # while a file is edited, nearly every string is as it was
 def figures(membership: str) -> Figures:
     """Count a membership string, oldest window first."""
     adjacent = [a + b for a, b in pairwise(membership) if UNOBSERVED not in (a, b)]

@@ -5,7 +5,7 @@ from typing import Final
 from .diagnostics import Findings, Fix, replacement
 from .suggest import advice, listed, spelling
 from .syntax import Quantity
-from .vocabulary import UNIT_SPELLINGS, UNITS, Dimension, Range
+from .vocabulary import DIMENSION_RANGES, UNIT_SPELLINGS, UNITS, Dimension, Range
 
 _NOUNS: Final[dict[Dimension, tuple[str, str]]] = {
     "duration": ("a duration", "5m"),
@@ -25,10 +25,20 @@ _BASE: Final[dict[Dimension, str]] = {
 }
 
 
-def reduce(quantity: Quantity, dimension: Dimension, findings: Findings) -> int | None:
-    """The value in its dimension's base unit (`model`), or None where it is reported."""
+_UNIT_NAMES: Final[dict[Dimension, list[str]]] = {
+    dimension: [unit.name for unit in UNITS.values() if unit.dimension == dimension] for dimension in _NOUNS
+}
+
+
+def reduce(
+    quantity: Quantity, dimension: Dimension, findings: Findings, *, bounds: Range | None = None
+) -> int | None:
+    """The value in its dimension's base unit (`model`), or None where it is reported.
+
+    `bounds` are for the fix only: a unit that makes the value too large is not the one that was meant.
+    """
     noun, example = _NOUNS[dimension]
-    units = [unit.name for unit in UNITS.values() if unit.dimension == dimension]
+    units = _UNIT_NAMES[dimension]
     if quantity.unit is None:
         choice = f"; units: {listed(units)}" if len(units) > 1 else ""
         findings.error(
@@ -36,7 +46,7 @@ def reduce(quantity: Quantity, dimension: Dimension, findings: Findings) -> int 
             f"`{quantity.text}` has no unit, {noun} is expected",
             quantity.span,
             help=f"write {noun} such as `{example}`{choice}",
-            fix=_with_unit(quantity, units[0]) if len(units) == 1 else None,
+            fix=_with_unit(quantity, units[0], bounds) if len(units) == 1 else None,
         )
         return None
     unit = UNITS.get(quantity.unit)
@@ -47,7 +57,7 @@ def reduce(quantity: Quantity, dimension: Dimension, findings: Findings) -> int 
             f"did you mean `{fits}`?" if fits else advice(quantity.unit, units, what=f"units of {noun}:")
         )
         meant = fits or _near(quantity, units)
-        fix = _with_unit(quantity, meant) if meant else None
+        fix = _with_unit(quantity, meant, bounds) if meant else None
         findings.error("T103", f"`{quantity.unit}` is no unit", quantity.span, help=way_out, fix=fix)
         return None
     if unit.dimension != dimension:
@@ -74,8 +84,12 @@ def _near(quantity: Quantity, units: list[str]) -> str | None:
     return units[0] if len(units) == 1 and spelling(quantity.span, unit, units) else None
 
 
-def _with_unit(quantity: Quantity, unit: str) -> Fix:
-    """The fix that writes the number with this unit."""
+def _with_unit(quantity: Quantity, unit: str, bounds: Range | None) -> Fix | None:
+    """The fix that writes the number with this unit, if it is in range then."""
+    within = bounds or DIMENSION_RANGES[UNITS[unit].dimension]
+    value = quantity.times(UNITS[unit].factor)
+    if value is None or not within.low <= value <= within.high:
+        return None
     number = quantity.text.removesuffix(quantity.unit or "").rstrip()
     return replacement(quantity.span, f"{number}%" if unit == "%" else f"{number} {unit}")
 
@@ -84,7 +98,7 @@ def reduce_within(
     quantity: Quantity, dimension: Dimension, bounds: Range, what: str, findings: Findings
 ) -> int | None:
     """The value in base units if it lies within `bounds`, or None where it is reported."""
-    value = reduce(quantity, dimension, findings)
+    value = reduce(quantity, dimension, findings, bounds=bounds)
     if value is not None and not bounds.low <= value <= bounds.high:
         shown = f"between {spell(bounds.low, dimension)} and {spell(bounds.high, dimension)}"
         findings.error(

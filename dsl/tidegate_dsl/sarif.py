@@ -19,17 +19,25 @@ Json = dict[str, object]
 
 
 def sarif(
-    results: Iterable[tuple[Source, Sequence[Diagnostic]]], *, version: str, explain: Callable[[str], str]
+    results: Iterable[tuple[Source, Sequence[Diagnostic], Sequence[Diagnostic]]],
+    *,
+    version: str,
+    explain: Callable[[str], str],
 ) -> Json:
     """One log with one run.
 
     Args:
-        results: each file and what was found in it.
+        results: each file, what was found in it, and the warnings that it silences.
         version: of the tool.
         explain: a code's page in Markdown.
     """
-    found = [(source, diagnostic) for source, diagnostics in results for diagnostic in diagnostics]
-    codes = sorted({diagnostic.code for _, diagnostic in found})
+    found = [
+        (source, diagnostic, silent)
+        for source, told, silenced in results
+        for silent, diagnostics in ((False, told), (True, silenced))
+        for diagnostic in diagnostics
+    ]
+    codes = sorted({diagnostic.code for _, diagnostic, _ in found})
     run: Json = {
         "tool": {
             "driver": {
@@ -40,7 +48,8 @@ def sarif(
         },
         "columnKind": "unicodeCodePoints",
         "results": [
-            _result(source, diagnostic, codes.index(diagnostic.code)) for source, diagnostic in found
+            _result(source, diagnostic, codes.index(diagnostic.code), silent=silent)
+            for source, diagnostic, silent in found
         ],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -58,7 +67,7 @@ def _rule(code: str, explain: Callable[[str], str]) -> Json:
     }
 
 
-def _result(source: Source, diagnostic: Diagnostic, rule: int) -> Json:
+def _result(source: Source, diagnostic: Diagnostic, rule: int, *, silent: bool) -> Json:
     lines = [diagnostic.message, *diagnostic.notes]
     if diagnostic.help:
         lines.append(f"help: {diagnostic.help}")
@@ -81,6 +90,8 @@ def _result(source: Source, diagnostic: Diagnostic, rule: int) -> Json:
                 }
             }
         ],
+        # An empty list says that nothing is suppressed; where one result has the property, every one must.
+        "suppressions": [{"kind": "inSource"}] if silent else [],
     }
     if diagnostic.fix:
         replacements = [_replacement(source, edit) for edit in diagnostic.fix.edits]

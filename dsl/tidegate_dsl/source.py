@@ -51,7 +51,7 @@ class Source:
 
     def slice(self, span: Span) -> str:
         """The text of a span."""
-        return self.data[span.start : span.end].decode("utf-8", "surrogatepass")
+        return self.lines[span.line - 1][span.column - 1 : span.end_column - 1]
 
     def place(self, byte: int) -> tuple[int, int]:
         """Line and column, in characters from 1, of a byte; behind a line's feed is the start of the next line."""

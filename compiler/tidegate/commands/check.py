@@ -3,7 +3,6 @@
 import json
 import sys
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Final, Literal
 
@@ -170,7 +169,7 @@ def _print_sarif(results: list[CheckResult]) -> None:
 
     from tidegate_dsl.sarif import sarif  # noqa: PLC0415
 
-    found = [(result.source, result.diagnostics) for result in results]
+    found = [(result.source, result.diagnostics, result.silenced) for result in results]
     # The order of keys is the specification's, which people read.
     click.echo(json.dumps(sarif(found, version=version("tidegate"), explain=_page), indent=2))
 
@@ -190,4 +189,6 @@ def _explain(code: str) -> None:
 
 
 def _page(code: str) -> str:
+    from importlib import resources  # noqa: PLC0415 - a check that only checks is faster without it
+
     return (resources.files("tidegate") / "pages" / f"{code}.md").read_text(encoding="utf-8")

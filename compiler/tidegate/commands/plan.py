@@ -14,10 +14,14 @@ from tidegate.commands.policies import read_policy
 from tidegate.commands.settings import Settings, pass_settings
 from tidegate.commands.store import opened
 from tidegate.commands.terminal import console, print_json, status
+from tidegate.difference import difference
 from tidegate.errors import ANSWER_IS_NO
 from tidegate.guard import judge
 from tidegate.plan import save
 from tidegate.run import make_plan
+from tidegate.show.changes import SHOWN
+from tidegate.show.differences import plan_difference
+from tidegate.show.plans import plan_by_pop
 from tidegate.times import now
 
 
@@ -34,6 +38,8 @@ from tidegate.times import now
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Save the plan here.  [default: in the state directory]"
 )
+@click.option("--diff", "as_diff", is_flag=True, help="Show only what changes against the applied plan.")
+@click.option("--all", "show_all", is_flag=True, help="Show everyone who enters or leaves, however many.")
 @LIMITS
 @JSON
 @pass_settings
@@ -43,13 +49,15 @@ def command(
     as_of: datetime | None,
     grace: int,
     out: Path | None,
+    as_diff: bool,
+    show_all: bool,
     limits: Path | None,
     as_json: bool,
 ) -> None:
     """Select, decide, ask the guard, save the plan and show it. Nothing is applied.
 
     \b
-    tidegate plan dsl/examples/edge.tide
+    tidegate plan dsl/examples/edge.tide --diff
     """
     checked = read_policy(policy, limits)
     moment = now()
@@ -74,7 +82,11 @@ def command(
     if as_json:
         print_json({"plan": made.document, "guard": asdict(found), "path": str(path)})
     else:
-        show.plan_by_pop(console(), made)
+        shown = None if show_all else SHOWN
+        if as_diff:
+            plan_difference(console(), made, difference(applied, made), limit=shown)
+        else:
+            plan_by_pop(console(), made, limit=shown)
         show.verdict(console(), found)
         click.echo(f"Saved as {path}")
     sys.exit(0 if found.allow else ANSWER_IS_NO)

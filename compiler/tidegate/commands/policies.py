@@ -1,6 +1,5 @@
 """Policies that a command reads: checked, or refused with their errors."""
 
-from importlib import resources
 from pathlib import Path
 
 import click
@@ -28,8 +27,7 @@ def read_policy(path: Path, limits: Path | None) -> Policy:
 
 def limits_path(path: Path | None) -> Path:
     """`path`, or the limits that the guard reads too, named as short as can be."""
-    shipped = Path(str(resources.files("tidegate") / "policies" / "limits.yaml"))
-    return path or short(shipped)
+    return path or short(Path(__file__).parent.parent / "policies" / "limits.yaml")
 
 
 def short(path: Path) -> Path:

@@ -142,21 +142,8 @@ def _test(tried: Tried) -> dict[str, Any]:
                 "verdict": finding.verdict,
                 "reasons": list(finding.reasons),
                 "membership": finding.membership,
-                "clauses": [clause_document(each) for each in finding.clauses],
+                "clauses": [each.to_json() for each in finding.clauses],
             }
             for finding in tried.findings
         ],
-    }
-
-
-def clause_document(each: Judged) -> dict[str, Any]:
-    """One clause as JSON values."""
-    return {
-        "clause": each.clause.text,
-        "line": each.clause.line,
-        "reason": each.reason,
-        "passed": each.passed,
-        "found": each.found,
-        "bound": each.bound,
-        "leaves": each.leaves,
     }

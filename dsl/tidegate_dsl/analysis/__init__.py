@@ -1,0 +1,40 @@
+"""What a policy that is right in every part says of itself as a whole: contradictions, dead rules, idle clauses.
+
+All by interval and set algebra over the checked policy, about linear in the number of blocks.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from tidegate_dsl import syntax
+from tidegate_dsl.diagnostics import Findings
+from tidegate_dsl.model import Policy
+from tidegate_dsl.source import Source
+
+from .overlap import check_overlaps
+from .rules import check_rules
+from .selects import check_selects
+from .trials import check_experiments, check_guards
+
+T = TypeVar("T")
+
+
+def analyse(file: syntax.File, policy: Policy, source: Source, findings: Findings) -> None:
+    """Report contradictions as errors, and as warnings what is allowed and probably not meant.
+
+    Args:
+        file: the tree that the policy was made of.
+        policy: the policy; every block of the tree is in it, in the same order.
+        source: its text.
+        findings: where reports go.
+    """
+
+    def pairs(kind: str, made: Sequence[T]) -> list[tuple[syntax.Block, T]]:
+        return list(zip((block for block in file.blocks if block.kind == kind), made, strict=True))
+
+    check_selects(pairs("select", policy.selects), policy, source, findings)
+    applies = pairs("apply", policy.applies)
+    dead = check_rules(applies, policy, findings)
+    check_overlaps(applies, policy, dead, findings)
+    check_guards(pairs("guard", policy.guards), policy, dead, findings)
+    check_experiments(pairs("experiment", policy.experiments), policy, dead, findings)

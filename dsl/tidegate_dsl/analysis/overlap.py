@@ -1,0 +1,93 @@
+"""Rules that may claim the same connections, by two selects, in one POP at one time."""
+
+from tidegate_dsl import syntax
+from tidegate_dsl.diagnostics import Findings
+from tidegate_dsl.model import Apply, Policy, Select
+
+from .intervals import fulfilling
+from .persistence import bounds_of
+from .rules import time_of
+
+
+def check_overlaps(
+    pairs: list[tuple[syntax.Block, Apply]], policy: Policy, dead: frozenset[str], findings: Findings
+) -> None:
+    """Warn of each rule that an earlier one overlaps, once; by one select the first simply has what it selects."""
+    selects = {select.name: select for select in policy.selects}
+    rules_of: dict[str, list[Apply]] = {}
+    for block, rule in pairs:
+        if rule.name in dead:
+            continue
+        met: set[str] = set()
+        for pop in rule.pops:
+            others = [other for other in rules_of.get(pop, ()) if other.name not in met]
+            met |= {other.name for other in others}
+            other = next((other for other in others if _overlap(other, rule, selects)), None)
+            if other is not None:
+                _report(block, pop, other, rule, selects, findings)
+                break
+        for pop in rule.pops:
+            rules_of.setdefault(pop, []).append(rule)
+
+
+def _overlap(first: Apply, second: Apply, selects: dict[str, Select]) -> bool:
+    one, other = selects[first.select], selects[second.select]
+    return (
+        first.select != second.select
+        and one.traffic == other.traffic  # a prefix that serves clients and is an origin is not thought of
+        and max(time_of(first)[0], time_of(second)[0]) < min(time_of(first)[1], time_of(second)[1])
+        and _differ(first, second)
+        and not _apart(one, other)
+    )
+
+
+def _differ(first: Apply, second: Apply) -> bool:
+    """Whether it matters which of the two rules a connection follows."""
+    shared = set(first.pops) & set(second.pops)
+    return (
+        first.congestion_control != second.congestion_control
+        or any(first.min_bytes[pop] != second.min_bytes[pop] for pop in shared)
+        or first.ungated_fallback != second.ungated_fallback
+    )
+
+
+def _apart(one: Select, other: Select) -> bool:
+    """Whether no prefix can qualify for both: no window makes it a member of both, and both need too many."""
+    alike = (
+        one.metric == other.metric
+        and (one.prefix_length_ipv4, one.prefix_length_ipv6)
+        == (other.prefix_length_ipv4, other.prefix_length_ipv6)
+        and _samples(one) == _samples(other)
+        and (one.over_us, one.step_us) == (other.over_us, other.step_us)
+    )
+    if not alike or one.rank.absolute is None or other.rank.absolute is None:
+        return False
+    members = bounds_of(one, selected=False).members + bounds_of(other, selected=False).members
+    meet = fulfilling(one.rank.absolute).meet(fulfilling(other.rank.absolute))
+    return meet.empty and members > one.windows
+
+
+def _samples(select: Select) -> set[tuple[str, str, int]]:
+    return {(condition.metric, condition.comparison, condition.value) for condition in select.where}
+
+
+def _report(
+    block: syntax.Block, pop: str, first: Apply, second: Apply, selects: dict[str, Select], findings: Findings
+) -> None:
+    one, other = selects[first.select], selects[second.select]
+    lengths = (
+        (one.prefix_length_ipv4, other.prefix_length_ipv4),
+        (one.prefix_length_ipv6, other.prefix_length_ipv6),
+    )
+    notes = []
+    if any(mine == theirs for mine, theirs in lengths):
+        notes.append(f"of one prefix, `{first.name}` has it: it stands first in the file")
+    if any(mine != theirs for mine, theirs in lengths):
+        notes.append("of two prefixes of which one is in the other, a connection follows the longer")
+    findings.warning(
+        "W109",
+        f"`{second.name}` and `{first.name}` can want different things of one connection in `{pop}`",
+        block.span,
+        notes=(f"`{first.name}` is on line {first.clause.line}", *notes),
+        help=f"let them apply in other POPs or at other times, or write `# allow W109: {first.name} goes first`",
+    )
