@@ -12,30 +12,36 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 
 from tidegate_edge.sockets import kernel, netlink
 from tidegate_edge.sockets.arena import Arena
-from tidegate_edge.sockets.poll import poll
+from tidegate_edge.sockets.iterator import BpfReader
+from tidegate_edge.sockets.libbpf import Unavailable
+from tidegate_edge.sockets.reader import NetlinkReader
 from tidegate_edge.sockets.rows import Origin
 from tidegate_edge.sockets.traffic import INTRA_POP, NEAR, ORIGIN, POP_TO_POP, Classifier
 
 PAIRS = 10_000
 ROUNDS = 15
+SS_ROUNDS = 3
+ALGORITHMS = (b"bbr", b"cubic")
 CLONE_NEWNET = 0x40000000
 FLOOR_ATTRIBUTES = kernel.WANTED_ATTRIBUTES | 1 << kernel.INET_DIAG_SKMEMINFO - 1
 
 
 def measure() -> dict[str, dict[str, object]]:
-    """CPU of a poll (user and system) over that of two bare dumps, each the least of interleaved rounds.
+    """CPU (user and system) of a poll by each reader, each the least of interleaved rounds, and its memory.
 
     Returns:
-        `collector.netlink_over_floor`: the floor is one dump of each family with INFO, BBR, CONG and SKMEM, as
-        `ss` asks for them, received by `recv_into` and thrown away. `collector.netlink_over_own_request`: the
-        floor is the collector's own request, thrown away.
+        `collector.netlink_over_floor` and `collector.bpf_over_floor`: the floor is one dump of each family with
+        INFO, BBR, CONG and SKMEM, as `ss` asks for them, received by `recv_into` and thrown away.
+        `collector.netlink_over_own_request`: the floor is the collector's own request, thrown away.
+        `collector.bpf_over_ss`: over `ss -tia` into /dev/null. `collector.rss_mb`: the most that a collector held
+        with either reader. What needs BPF is left out where the host does not allow it, and says why.
 
     Raises:
         RuntimeError: the measurement failed; its error output has been passed on.
@@ -63,30 +69,76 @@ def measure_here() -> dict[str, dict[str, object]]:
 
 def compare() -> dict[str, dict[str, object]]:
     arena = Arena()
-    diag = netlink.SocketDiag()
     origin = Origin("ams1", "bench", classifier=fleet_of_fifty())
+    netlink_reader = NetlinkReader()
     floor_requests = netlink.walk_by_family(netlink.CONNECTED, FLOOR_ATTRIBUTES)
     own_requests = netlink.one_walk(netlink.CONNECTED, kernel.WANTED_ATTRIBUTES)
-    costs: dict[str, list[float]] = {"floor": [], "own": [], "poll": []}
-    for _ in range(ROUNDS):
-        costs["floor"].append(cpu_us(lambda: throw_away(floor_requests, arena.buffer)))
-        costs["own"].append(cpu_us(lambda: throw_away(own_requests, arena.buffer)))
-        costs["poll"].append(cpu_us(lambda: poll(diag, origin, arena)))
-    sockets = sum(map(len, poll(diag, origin, arena).rows))
-    floor, own, full = (min(costs[name]) / sockets for name in ("floor", "own", "poll"))
-    return {
-        "collector.netlink_over_floor": {
-            "value": round(full / floor, 3),
-            "unit": "ratio",
-            "against": f"bare dumps of both families with INFO, BBR, CONG and SKMEM, {floor:.2f} us of CPU a socket, "
-            f"{sockets} sockets; a poll takes {full:.2f} us",
-        },
-        "collector.netlink_over_own_request": {
-            "value": round(full / own, 3),
-            "unit": "ratio",
-            "against": f"a bare dump with the collector's own request, {own:.2f} us of CPU a socket",
-        },
+    works = {
+        "floor": lambda: throw_away(floor_requests, arena.buffer),
+        "own": lambda: throw_away(own_requests, arena.buffer),
+        "netlink": lambda: netlink_reader.poll(origin, arena),
     }
+    try:
+        bpf_reader = BpfReader()
+    except Unavailable as why:
+        print(f"collector.bpf_*: {why.message}", file=sys.stderr)
+    else:
+        works["bpf"] = lambda: bpf_reader.poll(origin, arena)
+    costs: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            costs[name].append(cpu_us(work))
+    sockets = sum(map(len, netlink_reader.poll(origin, arena).rows))
+    cost = {name: min(each) / sockets for name, each in costs.items()}
+    cost["ss"] = min(ss_us() for _ in range(SS_ROUNDS)) / sockets
+    return figures(cost, sockets) | {"collector.rss_mb": memory(works)}
+
+
+def figures(cost: dict[str, float], sockets: int) -> dict[str, dict[str, object]]:
+    dumps = (
+        f"bare dumps of both families with INFO, BBR, CONG and SKMEM, {cost['floor']:.2f} us of CPU a socket"
+    )
+    own = f"a bare dump with the collector's own request, {cost['own']:.2f} us of CPU a socket"
+    ss = f"`ss -tia` into /dev/null, {cost['ss']:.2f} us of CPU a socket"
+    ratios = (
+        ("netlink_over_floor", "netlink", "floor", dumps),
+        ("netlink_over_own_request", "netlink", "own", own),
+        ("bpf_over_floor", "bpf", "floor", dumps),
+        ("bpf_over_ss", "bpf", "ss", ss),
+    )
+    return {
+        f"collector.{name}": {
+            "value": round(cost[ours] / cost[theirs], 3),
+            "unit": "ratio",
+            "against": f"{against}, {sockets} sockets; a poll takes {cost[ours]:.2f} us",
+        }
+        for name, ours, theirs, against in ratios
+        if ours in cost
+    }
+
+
+def memory(readers: Container[str]) -> dict[str, object]:
+    held = {name: collector_mb(name) for name in ("netlink", "bpf") if name in readers}
+    each = ", ".join(f"{name} {value} MB" for name, value in held.items())
+    return {"value": max(held.values()), "unit": "MB", "against": f"nothing: {each}, three polls"}
+
+
+def collector_mb(reader: str) -> float:
+    """The most memory that a collector had resident."""
+    command = [Path(sys.executable).with_name("tidegate-collector"), "run", "--reader", reader]
+    command += ["--count", "3", "--interval", "100ms", "--pop", "ams1", "--host", "bench"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{command}: {status}")
+    return round(used.ru_maxrss / 1024, 1)
+
+
+def ss_us() -> float:
+    return cpu_us(
+        lambda: subprocess.run(["ss", "-tia"], stdout=subprocess.DEVNULL, check=True),
+        resource.RUSAGE_CHILDREN,
+    )
 
 
 def throw_away(requests: list[tuple[int, bytes]], buffer: bytearray) -> None:
@@ -100,10 +152,10 @@ def throw_away(requests: list[tuple[int, bytes]], buffer: bytearray) -> None:
                 done = struct.unpack_from("<IH", buffer, end - 20) == (20, kernel.NLMSG_DONE)
 
 
-def cpu_us(work) -> float:
-    before = resource.getrusage(resource.RUSAGE_SELF)
+def cpu_us(work, whose=resource.RUSAGE_SELF) -> float:
+    before = resource.getrusage(whose)
     work()
-    after = resource.getrusage(resource.RUSAGE_SELF)
+    after = resource.getrusage(whose)
     return 1e6 * (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
 
 
@@ -133,8 +185,12 @@ def hold(family: socket.AddressFamily, pairs: int) -> None:
     pairs_per_process()
     listener = socket.create_server(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0), family=family)
     held = []
-    for _ in range(pairs):
+    for number in range(pairs):
+        # What is accepted takes after its listener.
+        algorithm = ALGORITHMS[number % len(ALGORITHMS)]
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm)
         held.append(socket.create_connection(listener.getsockname()[:2]))
+        held[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm)
         held.append(listener.accept()[0])
     print("ready", flush=True)
     sys.stdin.read()

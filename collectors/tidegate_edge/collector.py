@@ -15,8 +15,8 @@ from .options import KernelOptions, RowOptions, duration_ns, kernel_options, row
 from .schedule import next_slot
 from .sockets.arena import Arena
 from .sockets.capture import read_capture
-from .sockets.netlink import CONNECTED, EVERY, SocketDiag
-from .sockets.poll import poll
+from .sockets.netlink import CONNECTED, EVERY
+from .sockets.reader import open_reader
 from .sockets.rows import make_rows
 from .stop import Stopped, never_stopped, stopped_by_signals
 
@@ -111,7 +111,7 @@ def collect(
     """
     origin = rows.origin(system_host())
     states = EVERY if source.all_states else CONNECTED
-    diag = SocketDiag(source.netns)
+    reader = open_reader(source.reader, source.netns, states=states, tell=_tell)
     sink = rows.open_sink()
     arena = Arena()
     counters = Counters()
@@ -119,7 +119,7 @@ def collect(
     slot = 0
     try:
         while not stopped((start_ns + slot * interval_ns - time.monotonic_ns()) / 1e9):
-            seen = poll(diag, origin, arena, states=states, max_sockets=source.max_sockets)
+            seen = reader.poll(origin, arena, states=states, max_sockets=source.max_sockets)
             sink.write(seen.rows)
             counters.add(seen)
             if counters.polls == count:
@@ -128,9 +128,13 @@ def collect(
             slot, counters.skipped = following.number, counters.skipped + following.skipped
     finally:
         sink.close()
-        diag.close()
+        reader.close()
         if report or counters.losses:
             _print_counters(counters, as_json=rows.as_json)
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _print_counters(counters: Counters, *, as_json: bool) -> None:

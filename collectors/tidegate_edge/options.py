@@ -18,6 +18,7 @@ from .ship.sink import FileSink, Sink, StreamSink
 from .ship.text import JSON_LINES
 from .sockets.addresses import DEFAULT, FULL, Cut
 from .sockets.poll import MAX_SOCKETS
+from .sockets.reader import AUTO, CHOICES
 from .sockets.rows import Origin
 
 Command = Callable[..., Any]
@@ -107,6 +108,7 @@ class RowOptions:
 class KernelOptions:
     """What is read of the kernel; as given on the command line."""
 
+    reader: str
     netns: str | None
     all_states: bool
     max_sockets: int
@@ -129,6 +131,13 @@ _ROW_OPTIONS: Final = (
     click.option("--json", "as_json", is_flag=True, help="JSON lines for people instead of protobuf."),
 )
 _KERNEL_OPTIONS: Final = (
+    click.option(
+        "--reader",
+        type=click.Choice(CHOICES),
+        default=AUTO,
+        show_default=True,
+        help="How: by a BPF iterator, by netlink, or by the first of them that works here.",
+    ),
     click.option("--netns", help="Network namespace, as `ip netns` names it.  [default: this one]"),
     click.option("--all-states", is_flag=True, help="Also listeners, TIME_WAIT and SYN_RECV."),
     click.option(

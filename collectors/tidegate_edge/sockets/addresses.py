@@ -57,10 +57,10 @@ class Addresses:
         ipv4 = self.is_ipv4()
         four, six = IPV4_BITS_BEFORE + cut.ipv4, cut.ipv6
         if ipv4.all():
-            return Addresses(self.high, self.low & _low_mask(four)), np.full(len(ipv4), four, np.uint32)
+            return Addresses(self.high, self.low & low_mask(four)), np.full(len(ipv4), four, np.uint32)
         kept = np.where(ipv4, np.uint32(four), np.uint32(six))
-        high = self.high & _high_mask(six)  # of a mapped address these bits are zero already
-        return Addresses(high, self.low & np.where(ipv4, _low_mask(four), _low_mask(six))), kept
+        high = self.high & high_mask(six)  # of a mapped address these bits are zero already
+        return Addresses(high, self.low & np.where(ipv4, low_mask(four), low_mask(six))), kept
 
 
 def as_text(address: bytes, kept: int) -> str:
@@ -76,9 +76,11 @@ def _with_length(address: IPv4Address | IPv6Address, kept: int) -> str:
     return str(address) if kept == address.max_prefixlen else f"{address}/{kept}"
 
 
-def _high_mask(bits: int) -> np.uint64:
+def high_mask(bits: int) -> np.uint64:
+    """The upper half of a mask of so many leading bits of 128."""
     return np.uint64(_ALL << max(_HALF - bits, 0) & _ALL)
 
 
-def _low_mask(bits: int) -> np.uint64:
+def low_mask(bits: int) -> np.uint64:
+    """The lower half of a mask of so many leading bits of 128."""
     return np.uint64(_ALL << max(2 * _HALF - bits, 0) & _ALL) if bits > _HALF else np.uint64(0)

@@ -95,6 +95,8 @@ def fill_rows(rows: Rows, sockets: Sockets) -> tuple[Addresses, Addresses]:
             rows[name][part] = _bytes(info)[:, at] >> shift & mask
     for part, bbr in _structures(sockets, lambda layout: layout.bbr):
         _copy(rows[part], bbr, kernel.BBR_INFO_FIELDS)
+    for part, cgroup in _structures(sockets, lambda layout: layout.cgroup):
+        _copy(rows[part], cgroup, kernel.CGROUP_ID_FIELDS)
     return (
         _addresses(messages, sockets, kernel.LOCAL_ADDRESS_AT),
         _addresses(messages, sockets, kernel.REMOTE_ADDRESS_AT),

@@ -54,6 +54,7 @@ INET_DIAG_VEGASINFO: Final = 3
 INET_DIAG_CONG: Final = 4
 INET_DIAG_SKMEMINFO: Final = 7
 INET_DIAG_BBRINFO: Final = 16
+INET_DIAG_CGROUP_ID: Final = 21  # since 5.7, always sent
 
 # A request asks for attribute N with bit N - 1; BBR's own comes with VEGASINFO.
 WANTED_ATTRIBUTES: Final = 1 << INET_DIAG_INFO - 1 | 1 << INET_DIAG_VEGASINFO - 1 | 1 << INET_DIAG_CONG - 1
@@ -116,6 +117,9 @@ BBR_INFO_FIELDS: Final = {
     "bbr_pacing_gain": ("<u4", 12),
     "bbr_cwnd_gain": ("<u4", 16),
 }
+
+CGROUP_ID_LENGTH: Final = 8
+CGROUP_ID_FIELDS: Final = {"cgroup_id": ("<u8", 0)}
 
 # include/net/tcp_states.h
 STATES: Final = {

@@ -45,6 +45,7 @@ class Layout:
         interrupted: the kernel marked the dump as inconsistent (NLM_F_DUMP_INTR).
         info: struct tcp_info, as far as it holds whole fields.
         bbr: struct tcp_bbr_info.
+        cgroup: id of the cgroup.
         algorithm: name of the congestion control, without NUL.
         proof: what every message of this layout has in common: offset in words, bits compared, their value.
     """
@@ -53,6 +54,7 @@ class Layout:
     interrupted: bool
     info: Span
     bbr: Span
+    cgroup: Span
     algorithm: bytes
     proof: tuple[tuple[int, int, int], ...]
 
@@ -146,10 +148,13 @@ def parse_layout(message: bytes) -> Layout:
         proven.append((span.at - kernel.ATTRIBUTE_HEADER_LENGTH, kernel.ATTRIBUTE_HEADER_LENGTH))
     info = found.get(kernel.INET_DIAG_INFO, _ABSENT)
     bbr = found.get(kernel.INET_DIAG_BBRINFO, _ABSENT)
+    cgroup = found.get(kernel.INET_DIAG_CGROUP_ID, _ABSENT)
     name = found.get(kernel.INET_DIAG_CONG, _ABSENT)
     if info.at and info.length < kernel.TCP_INFO_MIN_LENGTH:
         raise Damaged
     if bbr.at and bbr.length < kernel.BBR_INFO_LENGTH:
+        raise Damaged
+    if cgroup.at and cgroup.length < kernel.CGROUP_ID_LENGTH:
         raise Damaged
     if name.length > kernel.ALGORITHM_LENGTH:
         raise Damaged
@@ -160,6 +165,7 @@ def parse_layout(message: bytes) -> Layout:
         interrupted=bool(flags & kernel.NLM_F_DUMP_INTR),
         info=Span(info.at, max((end for end in _INFO_ENDS if end <= info.length), default=0)),
         bbr=Span(bbr.at, min(bbr.length, kernel.BBR_INFO_LENGTH)),
+        cgroup=Span(cgroup.at, min(cgroup.length, kernel.CGROUP_ID_LENGTH)),
         algorithm=message[name.at : name_end].partition(b"\0")[0],
         proof=tuple(_word(message, at, size) for at, size in proven),
     )

@@ -15,6 +15,7 @@ from typing import Final
 from tidegate_edge.errors import BAD_INPUT, MISSING_PART, Failure
 
 from . import kernel
+from . import netns as namespaces
 
 _WITHOUT_TCP_INFO: Final = {"SYN_RECV", "TIME_WAIT", "CLOSE", "LISTEN"}
 
@@ -82,15 +83,14 @@ class SocketDiag:
 
     Raises:
         Failure: the namespace does not exist or its name is empty, or this host can't be read.
+
+    Attributes:
+        netns_inode: of the namespace.
     """
 
     def __init__(self, netns: str | None = None) -> None:
-        if netns == "":
-            raise Failure(
-                "the name of the network namespace is empty",
-                help="name one of `ip netns list`; without `--netns` it is that of the collector",
-            )
         self._netns = netns
+        self.netns_inode: Final = namespaces.inode_of(netns)
         self._walks = one_walk
         self._socket = self._open()
 

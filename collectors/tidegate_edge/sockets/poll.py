@@ -87,7 +87,7 @@ def _once(
         if kept >= max_sockets:
             left_out += len(find_messages(words, datagrams).starts)
             continue
-        batch = make_rows(words, datagrams, origin, observed_at_ns, arena.rows)
+        batch = make_rows(words, datagrams, origin, observed_at_ns, arena.rows, diag.netns_inode)
         rows.append(batch.rows[: max_sockets - kept])
         kept += len(rows[-1])
         left_out += len(batch.rows) - len(rows[-1])

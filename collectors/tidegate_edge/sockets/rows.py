@@ -59,6 +59,7 @@ def make_rows(
     origin: Origin,
     observed_at_ns: int,
     memory: Callable[[int], npt.NDArray[np.uint8]] = _fresh,
+    netns: int = 0,
 ) -> Batch:
     """The rows of datagrams that lie one behind the other.
 
@@ -68,26 +69,50 @@ def make_rows(
         origin: what every row carries.
         observed_at_ns: Unix time of the poll, nanoseconds.
         memory: gives room for so many rows, one a line.
+        netns: inode of the network namespace, 0 where it is not known.
     """
     sockets = find_sockets(words, datagrams)
     room = memory(len(sockets.starts))
-    room[:] = _stamp(origin, observed_at_ns)
+    room[:] = stamp(origin, observed_at_ns, netns).view(np.uint8)  # one copy instead of a column each
     rows = room.reshape(-1).view(ROW)
     local, remote = fill_rows(rows, sockets)
+    finish(rows, local, remote, origin)
+    return Batch(rows, sockets.other, sockets.damaged, sockets.interrupted)
+
+
+def stamp(origin: Origin, observed_at_ns: int, netns: int = 0) -> Rows:
+    """One row with what is the same for all of them in place."""
+    row = new_rows(1)
+    row["observed_at_ns"] = observed_at_ns
+    row["pop"] = origin.pop.encode()
+    row["host"] = origin.host.encode()
+    row["netns"] = netns
+    row["sampled"] = 1
+    return row
+
+
+def finish(rows: Rows, local: Addresses, remote: Addresses, origin: Origin) -> None:
+    """Do what takes whole addresses, then write them cut.
+
+    Args:
+        rows: that lack nothing else.
+        local: whole local addresses of the rows.
+        remote: whole remote addresses of the rows.
+        origin: how addresses are treated.
+    """
     if origin.classifier:
         rows["traffic_class"] = origin.classifier.classify(local, remote)
     _write_cut(rows, local, "local", origin.cut)
     _write_cut(rows, remote, "remote", origin.cut)
-    return Batch(rows, sockets.other, sockets.damaged, sockets.interrupted)
 
 
-def _stamp(origin: Origin, observed_at_ns: int) -> npt.NDArray[np.uint8]:
-    """The bytes of a row with what is the same for all of them: one copy instead of a column each."""
-    stamp = new_rows(1)
-    stamp["observed_at_ns"] = observed_at_ns
-    stamp["pop"] = origin.pop.encode()
-    stamp["host"] = origin.host.encode()
-    return stamp.view(np.uint8)
+def whole_addresses(rows: Rows) -> tuple[Addresses, Addresses]:
+    """The local and the remote addresses of rows, taken as whole ones."""
+    local, remote = (
+        Addresses(*(rows.view(_HALVES[side])[half].astype(np.uint64) for half in ("high", "low")))
+        for side in ("local", "remote")
+    )
+    return local, remote
 
 
 _OFFSETS: Final = {name: place[1] for name, place in (ROW.fields or {}).items()}

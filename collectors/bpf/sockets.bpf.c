@@ -1,0 +1,259 @@
+/* The kernel's TCP sockets as finished rows of schemas/sockets.proto: a BPF iterator (iter/tcp).
+ *
+ * A field holds what NETLINK_SOCK_DIAG would say of the socket: net/ipv4/inet_diag.c for what is the socket's,
+ * tcp_get_info() of net/ipv4/tcp.c for what is TCP's, bbr_get_info() of net/ipv4/tcp_bbr.c for BBR's.
+ * The reader puts the bytes that all rows share (frame, names, time) in place; the program fills in the rest.
+ * Addresses leave here whole, for classification; the reader cuts them.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "row.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define AF_INET 2
+#define USEC_PER_SEC 1000000ULL
+
+enum { ICSK_TIME_RETRANS = 1, ICSK_TIME_PROBE0 = 3, ICSK_TIME_LOSS_PROBE = 5, ICSK_TIME_REO_TIMEOUT = 6 };
+enum { TIMER_NONE, TIMER_RETRANSMIT, TIMER_KEEPALIVE, TIMER_PROBE0 = 4 }; /* idiag_timer */
+enum { CHRONO_BUSY = 1, CHRONO_RWND_LIMITED, CHRONO_SNDBUF_LIMITED };
+enum { BBR_BW_SCALE = 24 };
+enum { ROOT_CGROUP_ID = 1 };
+
+/* Shared with the reader through memory. Each reader loads a program of its own and walks once at a time, so a
+ * row is never written by two. */
+struct {
+	__u8 row[ROW_LENGTH_PADDED];
+	__u32 states; /* a bit for each wanted */
+	__u32 hz;     /* jiffies a second */
+	__u64 unread; /* sockets of an algorithm whose own state the kernel would tell but its BTF does not */
+} shared;
+
+#define PUT32(field, value) (*(__u32 *)(shared.row + ROW_AT_##field) = (value))
+#define PUT64(field, value) (*(__u64 *)(shared.row + ROW_AT_##field) = (value))
+
+static __always_inline void put_address(__u32 at, const struct in6_addr *address)
+{
+	for (int word = 0; word < 4; word++)
+		*(__u32 *)(shared.row + at + 4 * word) = address->in6_u.u6_addr32[word];
+}
+
+static __always_inline void put_mapped(__u32 at, __be32 address)
+{
+	*(__u64 *)(shared.row + at) = 0;
+	*(__u32 *)(shared.row + at + 8) = bpf_htonl(0xffff);
+	*(__u32 *)(shared.row + at + 12) = address;
+}
+
+static __always_inline void put_identity(struct sock_common *common, __u32 uid)
+{
+	if (common->skc_family == AF_INET) {
+		put_mapped(ROW_AT_local_address, common->skc_rcv_saddr);
+		put_mapped(ROW_AT_remote_address, common->skc_daddr);
+	} else {
+		put_address(ROW_AT_local_address, &common->skc_v6_rcv_saddr);
+		put_address(ROW_AT_remote_address, &common->skc_v6_daddr);
+	}
+	PUT64(cookie, bpf_get_socket_cookie(common));
+	PUT32(local_port, common->skc_num);
+	PUT32(remote_port, bpf_ntohs(common->skc_dport));
+	PUT32(state, common->skc_state);
+	PUT32(uid, uid);
+	PUT32(netns, common->skc_net.net->ns.inum);
+}
+
+/* sock_i_ino() */
+static __always_inline __u32 inode_of(struct sock *sk)
+{
+	struct sock___ino *knows = (void *)sk;
+	struct socket_alloc *holder = (void *)sk->sk_socket;
+
+	if (bpf_core_field_exists(knows->sk_ino))
+		return knows->sk_ino;
+	return holder ? BPF_CORE_READ(holder, vfs_inode.i_ino) : 0;
+}
+
+/* sock_cgroup_ptr() and cgroup_id() */
+static __always_inline __u64 cgroup_of(struct sock *sk)
+{
+	struct sock_cgroup_data___tagged *old = (void *)&sk->sk_cgrp_data;
+	__u64 tagged;
+
+	if (bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
+		return sk->sk_cgrp_data.cgroup->kn->id;
+	if (!bpf_core_field_exists(sk->sk_cgrp_data))
+		return 0;
+	tagged = old->val;
+	if (!tagged || tagged & 3)
+		return ROOT_CGROUP_ID;
+	return BPF_CORE_READ((struct cgroup *)tagged, kn, id);
+}
+
+static __always_inline bool keepalive_pending(struct inet_connection_sock *icsk)
+{
+	struct inet_connection_sock___keepalive *renamed = (void *)icsk;
+
+	if (bpf_core_field_exists(renamed->icsk_keepalive_timer))
+		return renamed->icsk_keepalive_timer.entry.pprev != 0;
+	return icsk->icsk_inet.sk.sk_timer.entry.pprev != 0;
+}
+
+/* inet_sk_diag_fill() */
+static __always_inline __u32 timer_of(struct inet_connection_sock *icsk)
+{
+	switch (icsk->icsk_pending) {
+	case ICSK_TIME_RETRANS:
+	case ICSK_TIME_LOSS_PROBE:
+	case ICSK_TIME_REO_TIMEOUT:
+		return TIMER_RETRANSMIT;
+	case ICSK_TIME_PROBE0:
+		return TIMER_PROBE0;
+	}
+	return keepalive_pending(icsk) ? TIMER_KEEPALIVE : TIMER_NONE;
+}
+
+static __always_inline void put_socket(struct tcp_sock *tp, struct inet_connection_sock *icsk, struct sock *sk)
+{
+	__s32 unread = tp->rcv_nxt - tp->copied_seq;
+
+	PUT32(timer, timer_of(icsk));
+	PUT32(inode, inode_of(sk));
+	PUT32(receive_queue, unread > 0 ? unread : 0); /* a FIN is counted in rcv_nxt, so it may be -1 */
+	PUT32(send_queue, tp->write_seq - tp->snd_una);
+	PUT64(cgroup_id, cgroup_of(sk));
+	PUT64(pacing_rate, sk->sk_pacing_rate);
+	PUT64(max_pacing_rate, sk->sk_max_pacing_rate);
+}
+
+/* tcp_get_info() */
+static __always_inline void put_info(struct tcp_sock *tp, struct inet_connection_sock *icsk)
+{
+	bool scaled = BPF_CORE_READ_BITFIELD(tp, rx_opt.wscale_ok);
+	__s32 unsent = tp->write_seq - tp->snd_nxt;
+
+	PUT32(ca_state, BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state));
+	PUT32(retransmits, icsk->icsk_retransmits);
+	PUT32(send_wscale, scaled ? BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale) : 0);
+	PUT32(receive_wscale, scaled ? BPF_CORE_READ_BITFIELD(tp, rx_opt.rcv_wscale) : 0);
+	PUT32(rto_us, icsk->icsk_rto * USEC_PER_SEC / shared.hz); /* jiffies_to_usecs() */
+	PUT32(snd_mss, tp->mss_cache);
+	PUT32(unacked, tp->packets_out);
+	PUT32(lost, tp->lost_out);
+	PUT32(retrans, tp->retrans_out);
+	PUT32(pmtu, icsk->icsk_pmtu_cookie);
+	PUT32(rtt_us, tp->srtt_us >> 3);
+	PUT32(rttvar_us, tp->mdev_us >> 2);
+	PUT32(snd_ssthresh, tp->snd_ssthresh);
+	PUT32(snd_cwnd, tp->snd_cwnd);
+	PUT32(reordering, tp->reordering);
+	PUT32(total_retrans, tp->total_retrans);
+	PUT32(min_rtt_us, tp->rtt_min.s[0].v);
+	PUT32(segs_out, tp->segs_out);
+	PUT32(segs_in, tp->segs_in);
+	PUT32(data_segs_out, tp->data_segs_out);
+	PUT32(data_segs_in, tp->data_segs_in);
+	PUT32(notsent_bytes, unsent > 0 ? unsent : 0);
+	PUT32(delivered, tp->delivered);
+	PUT32(delivered_ce, tp->delivered_ce);
+	PUT32(snd_wnd, tp->snd_wnd);
+	PUT64(bytes_acked, tp->bytes_acked);
+	PUT64(bytes_received, tp->bytes_received);
+	PUT64(bytes_sent, tp->bytes_sent);
+	PUT64(bytes_retrans, tp->bytes_retrans);
+}
+
+/* tcp_compute_delivery_rate() */
+static __always_inline void put_delivery_rate(struct tcp_sock *tp)
+{
+	__u32 delivered = tp->rate_delivered, interval_us = tp->rate_interval_us;
+	__u64 rate = 0;
+
+	if (delivered && interval_us)
+		rate = (__u64)delivered * tp->mss_cache * USEC_PER_SEC / interval_us;
+	PUT64(delivery_rate, rate);
+	PUT32(delivery_rate_app_limited, BPF_CORE_READ_BITFIELD(tp, rate_app_limited));
+}
+
+/* tcp_get_info_chrono_stats(): busy includes both limited times, and the one that is running counts until now. */
+static __always_inline void put_times(struct tcp_sock *tp)
+{
+	__u32 running = BPF_CORE_READ_BITFIELD(tp, chrono_type);
+	__u32 since = running ? (__u32)bpf_jiffies64() - tp->chrono_start : 0;
+	__u32 unit_us = USEC_PER_SEC / shared.hz;
+	__u64 busy = (__u64)tp->chrono_stat[CHRONO_BUSY - 1] + (running == CHRONO_BUSY ? since : 0);
+	__u64 rwnd = (__u64)tp->chrono_stat[CHRONO_RWND_LIMITED - 1] + (running == CHRONO_RWND_LIMITED ? since : 0);
+	__u64 sndbuf =
+		(__u64)tp->chrono_stat[CHRONO_SNDBUF_LIMITED - 1] + (running == CHRONO_SNDBUF_LIMITED ? since : 0);
+
+	PUT64(busy_time_us, (busy + rwnd + sndbuf) * unit_us);
+	PUT64(rwnd_limited_us, rwnd * unit_us);
+	PUT64(sndbuf_limited_us, sndbuf * unit_us);
+}
+
+static __always_inline bool bbr_known(void)
+{
+	return bpf_core_field_exists(struct bbr, lt_use_bw) && bpf_core_field_exists(struct bbr, lt_bw) &&
+	       bpf_core_field_exists(struct bbr, bw) && bpf_core_field_exists(struct bbr, min_rtt_us) &&
+	       bpf_core_field_exists(struct bbr, pacing_gain) && bpf_core_field_exists(struct bbr, cwnd_gain);
+}
+
+/* bbr_get_info() and bbr_bw() */
+static __always_inline void put_bbr(struct tcp_sock *tp, struct inet_connection_sock *icsk)
+{
+	struct bbr *bbr = (void *)icsk->icsk_ca_priv;
+	__u64 bandwidth;
+
+	bandwidth = BPF_CORE_READ_BITFIELD(bbr, lt_use_bw) ? bbr->lt_bw : bbr->bw.s[0].v;
+	PUT64(bbr_bw, bandwidth * tp->mss_cache * USEC_PER_SEC >> BBR_BW_SCALE);
+	PUT32(bbr_min_rtt_us, bbr->min_rtt_us);
+	PUT32(bbr_pacing_gain, BPF_CORE_READ_BITFIELD(bbr, pacing_gain));
+	PUT32(bbr_cwnd_gain, BPF_CORE_READ_BITFIELD(bbr, cwnd_gain));
+}
+
+static __always_inline void put_algorithm(struct tcp_sock *tp, struct inet_connection_sock *icsk)
+{
+	const __u64 *name = (const void *)icsk->icsk_ca_ops->name;
+	__u64 begin = name[0], rest = name[1];
+
+	PUT64(congestion_control, begin);
+	*(__u64 *)(shared.row + ROW_AT_congestion_control + 8) = rest;
+	if ((__u32)begin == ('b' | 'b' << 8 | 'r' << 16)) {
+		if (bbr_known()) {
+			put_bbr(tp, icsk);
+			return;
+		}
+		shared.unread++;
+	}
+	PUT64(bbr_bw, 0);
+	PUT32(bbr_min_rtt_us, 0);
+	PUT32(bbr_pacing_gain, 0);
+	PUT32(bbr_cwnd_gain, 0);
+}
+
+SEC("iter/tcp")
+int write_rows(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct inet_connection_sock *icsk;
+	struct tcp_sock *tp;
+
+	if (!common || !(shared.states >> (common->skc_state & 31) & 1))
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	icsk = &tp->inet_conn;
+	put_identity(common, context->uid);
+	put_socket(tp, icsk, &icsk->icsk_inet.sk);
+	put_info(tp, icsk);
+	put_delivery_rate(tp);
+	put_times(tp);
+	put_algorithm(tp, icsk);
+	/* Where there is no room left the kernel offers this socket again in the next read. */
+	bpf_seq_write(context->meta->seq, shared.row, ROW_LENGTH);
+	return 0;
+}
