@@ -1,13 +1,18 @@
-"""What every suite shares: tests that need root say so, and in CI a skip is a failure."""
+"""What every suite shares: tests that need root say so, in CI a skip is a failure, and a real Kafka broker."""
 
 import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tidegate_lab.broker import Broker, Jars
 
 # `make` puts the tools that it built on the path; so does a bare `pytest`.
 os.environ["PATH"] = f"{Path(__file__).parent / 'build/bin'}{os.pathsep}{os.environ['PATH']}"
 
+ROOT = Path(__file__).parent
 STRICT = os.environ.get("TIDEGATE_NO_SKIPS") == "1"
 
 
@@ -29,3 +34,29 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if STRICT and skipped and session.exitstatus == pytest.ExitCode.OK:
         reporter.write_line(f"{len(skipped)} skipped: in CI a skip is a failure", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def new_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Broker]]:
+    """Makes a running broker for a test that stops or kills it; at most one a module, each takes 5 to 10 s."""
+    if not shutil.which("java") or not shutil.which("openssl"):
+        pytest.skip("no java or openssl: `make system` installs them")
+    fetched = subprocess.run([ROOT / "lab/kafka/get-kafka.sh", ROOT / "build/kafka"], check=False)
+    if fetched.returncode:
+        pytest.skip("the broker's jars could not be fetched: `make build/kafka`")
+    made: list[Broker] = []
+
+    def make() -> Broker:
+        made.append(Broker(Jars(ROOT / "build/kafka"), tmp_path_factory.mktemp("broker") / "node"))
+        made[-1].start()
+        return made[-1]
+
+    yield make
+    for broker in made:
+        broker.close()
+
+
+@pytest.fixture(scope="session")
+def kafka(new_broker: Callable[[], Broker]) -> Broker:
+    """One running broker for the session. Leave it running, and name your topics so that no other test has them."""
+    return new_broker()
