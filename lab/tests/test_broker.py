@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Producer
 def produce(settings, topic, value):
     """The error of its delivery, or None."""
     errors = []
-    producer = Producer({**settings, "message.timeout.ms": 10_000, "log_level": 0})
+    producer = Producer({"message.timeout.ms": 10_000, "log_level": 0, **settings})
     producer.produce(topic, value, on_delivery=lambda error, _message: errors.append(error))
     producer.flush(20)
     return errors[0]

@@ -1,0 +1,102 @@
+"""Rows to Kafka, through a spool on disk: what the broker does not acknowledge is still here."""
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from confluent_kafka import KafkaException
+
+from tidegate_edge.errors import Failure
+from tidegate_edge.sockets.decode import Rows
+
+from .kafka_shipper import Destination, Shipper
+from .spool import Spool
+
+TOPIC: Final = "tidegate.sockets"
+
+# Before compression; below Kafka's own bound of 1 MB (message.max.bytes of broker and client).
+MESSAGE_BYTES: Final = 900_000
+
+_DRAIN_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """What became of rows since the spool was made; all but `error` are rows.
+
+    Attributes:
+        delivered: acknowledged by the broker.
+        dropped: never to be delivered: the spool was full, the disk refused, or a crash cut them.
+        spooled: on disk, still to be delivered.
+        error: why the broker does not take them; None while it does.
+    """
+
+    delivered: int
+    dropped: int
+    spooled: int
+    error: str | None
+
+
+class KafkaSink:
+    """A topic. `write` returns once the rows are in the spool, never waits for a broker, and never raises.
+
+    Each message is some whole rows of one poll, keyed by the host, so that a host's rows stay in order within one
+    partition. Its headers are `schema_version`, `pop`, `spool` (this spool's name), `row` (number of its first row
+    in the spool) and `rows`, in text.
+
+    Rows arrive at least once. Retries of a running collector write nothing twice (idempotent producer, KIP-98). A
+    collector that ends between the broker's acknowledgement and the note of it sends again what was in flight, at
+    most `kafka_shipper.WINDOW` messages; those have a `row` below one that the partition had of this `spool`
+    before. A row itself is identified by host, netns, cookie and observed_at_ns.
+
+    Args:
+        brokers: `host:port`, separated by commas.
+        destination: the topic, and what each message says of its origin.
+        options: librdkafka's, as `read_kafka_config` gives them.
+        spool: taken over, and closed by `close`.
+        drain_seconds: that `close` may wait for the broker.
+
+    Raises:
+        Failure: librdkafka does not take the options.
+    """
+
+    def __init__(
+        self,
+        brokers: str,
+        destination: Destination,
+        options: Mapping[str, str],
+        spool: Spool,
+        *,
+        drain_seconds: float = _DRAIN_SECONDS,
+    ) -> None:
+        self._spool: Final = spool
+        try:
+            self._shipper: Final = Shipper({**options, "bootstrap.servers": brokers}, destination, spool)
+        except KafkaException as error:
+            spool.close()
+            raise Failure(f"Kafka: {error.args[0].str()}") from error
+        self._drain_seconds: Final = drain_seconds
+        self._thread: Final = threading.Thread(target=self._shipper.run, name="kafka", daemon=True)
+        self._thread.start()
+
+    @property
+    def shipped(self) -> Shipped:
+        """What became of the rows so far."""
+        spool = self._spool
+        return Shipped(spool.acknowledged, spool.dropped, spool.pending, self._shipper.error)
+
+    def write(self, batches: Iterable[Rows]) -> None:
+        """Spool all rows of a poll; where there is no room for them, count them."""
+        for rows in batches:
+            most = MESSAGE_BYTES // rows.itemsize
+            for begin in range(0, len(rows), most):
+                part = rows[begin : begin + most]
+                self._spool.append(part.view(np.uint8).data, len(part))
+
+    def close(self) -> None:
+        """Deliver what can be delivered soon; the rest stays in the spool for the next collector."""
+        self._shipper.stop(self._drain_seconds)
+        self._thread.join()
+        self._spool.close()
