@@ -1,6 +1,7 @@
 #!/bin/bash
 # Build build/edge/tidegate-edge.tar.gz, the edge software for a Debian 12 host: our wheel and its locked
-# dependencies for the system's python3, with launchers that find them wherever the archive is unpacked.
+# dependencies for the system's python3, with launchers that find them wherever the archive is unpacked. Beside it its
+# SHA-256, which the role edge_software compares the host's copy with.
 #
 #   molecule/edge-artifact.sh            needs uv: what $UV names, the one on PATH, or make's
 set -euo pipefail
@@ -38,5 +39,8 @@ PYTHON
   chmod 755 "$tree/bin/tidegate-$program"
 done
 
-tar --owner=0 --group=0 --numeric-owner -C "$work" -c tidegate-edge | gzip -1 > "$work/archive"
-mv "$work/archive" "$out/tidegate-edge.tar.gz"
+# The same software gives the same archive, whoever builds it and when: only then a reviewed sum says something.
+tar --owner=0 --group=0 --numeric-owner --mode=go-w --sort=name --mtime=@0 -C "$work" -c tidegate-edge |
+  gzip -1 --no-name > "$work/tidegate-edge.tar.gz"
+(cd "$work" && sha256sum tidegate-edge.tar.gz > tidegate-edge.tar.gz.sha256)
+mv "$work"/tidegate-edge.tar.gz{,.sha256} "$out"
