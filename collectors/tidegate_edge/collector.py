@@ -11,6 +11,7 @@ import numpy as np
 
 from .counters import Counters
 from .errors import Failure
+from .kafka_options import KafkaOptions, as_counters, kafka_options
 from .options import KernelOptions, RowOptions, duration_ns, kernel_options, row_options, system_host
 from .schedule import next_slot
 from .sockets.arena import Arena
@@ -50,17 +51,28 @@ def once(rows: RowOptions, source: KernelOptions) -> None:
 )
 @row_options
 @kernel_options
+@kafka_options
 @click.option("--interval", callback=duration_ns, default="1s", show_default=True, help="Between two polls.")
 @click.option(
     "--count", type=click.IntRange(1), help="End after so many polls.  [default: at SIGTERM or SIGINT]"
 )
-def run(rows: RowOptions, source: KernelOptions, interval: int, count: int | None) -> None:
+def run(
+    rows: RowOptions, source: KernelOptions, kafka: KafkaOptions, interval: int, count: int | None
+) -> None:
     """Poll at whole intervals after the start.
 
     A poll that is due while another runs is skipped and counted. SIGTERM and SIGINT end the collector after the
     poll that is running; then it prints its counters to standard error.
     """
-    collect(rows, source, interval_ns=interval, count=count, stopped=stopped_by_signals(), report=True)
+    collect(
+        rows,
+        source,
+        interval_ns=interval,
+        count=count,
+        stopped=stopped_by_signals(),
+        report=True,
+        kafka=kafka,
+    )
 
 
 @commands.command(epilog="Example: tidegate-collector decode sockets.pcap --json --full-addresses")
@@ -95,6 +107,7 @@ def collect(
     count: int | None,
     stopped: Stopped,
     report: bool,
+    kafka: KafkaOptions | None = None,
 ) -> None:
     """Poll until `count` or `stopped`, and tell what was lost.
 
@@ -105,6 +118,7 @@ def collect(
         count: polls, or None for no end.
         stopped: the pause between two polls, and whether it was the last.
         report: print the counters in the end, also if nothing was lost.
+        kafka: where the rows go instead, if it names a broker.
 
     Raises:
         Failure: the sockets can't be read or the rows not written. The counters have been printed.
@@ -112,7 +126,8 @@ def collect(
     origin = rows.origin(system_host())
     states = EVERY if source.all_states else CONNECTED
     reader = open_reader(source.reader, source.netns, states=states, tell=_tell)
-    sink = rows.open_sink()
+    to_kafka = kafka.open_sink(origin) if kafka else None
+    sink = to_kafka or rows.open_sink()
     arena = Arena()
     counters = Counters()
     start_ns = time.monotonic_ns()
@@ -130,14 +145,14 @@ def collect(
         sink.close()
         reader.close()
         if report or counters.losses:
-            _print_counters(counters, as_json=rows.as_json)
+            more = as_counters(to_kafka.shipped) if to_kafka else {}
+            _print_counters(asdict(counters) | more, as_json=rows.as_json)
 
 
 def _tell(line: str) -> None:
     click.echo(line, err=True)
 
 
-def _print_counters(counters: Counters, *, as_json: bool) -> None:
-    totals = asdict(counters)
+def _print_counters(totals: dict[str, int | str], *, as_json: bool) -> None:
     text = json.dumps(totals) if as_json else ", ".join(f"{name} {total}" for name, total in totals.items())
     click.echo(text, err=True)
