@@ -1,0 +1,1 @@
+"""The server's access log as transfers: `follow` reads, `line` parses, `rows` finishes."""
