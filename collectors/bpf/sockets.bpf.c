@@ -20,6 +20,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 enum { ICSK_TIME_RETRANS = 1, ICSK_TIME_PROBE0 = 3, ICSK_TIME_LOSS_PROBE = 5, ICSK_TIME_REO_TIMEOUT = 6 };
 enum { TIMER_NONE, TIMER_RETRANSMIT, TIMER_KEEPALIVE, TIMER_PROBE0 = 4 }; /* idiag_timer */
+enum { TCP_TIME_WAIT = 6 }; /* include/net/tcp_states.h */
 enum { CHRONO_BUSY = 1, CHRONO_RWND_LIMITED, CHRONO_SNDBUF_LIMITED };
 enum { BBR_BW_SCALE = 24 };
 enum { ROOT_CGROUP_ID = 1 };
@@ -214,14 +215,15 @@ static __always_inline void put_bbr(struct tcp_sock *tp, struct inet_connection_
 	PUT32(bbr_cwnd_gain, BPF_CORE_READ_BITFIELD(bbr, cwnd_gain));
 }
 
-static __always_inline void put_algorithm(struct tcp_sock *tp, struct inet_connection_sock *icsk)
+static __always_inline void put_algorithm(struct tcp_sock *tp, struct inet_connection_sock *icsk, __u32 state)
 {
 	const __u64 *name = (const void *)icsk->icsk_ca_ops->name;
 	__u64 begin = name[0], rest = name[1];
 
 	PUT64(congestion_control, begin);
 	*(__u64 *)(shared.row + ROW_AT_congestion_control + 8) = rest;
-	if ((__u32)begin == ('b' | 'b' << 8 | 'r' << 16)) {
+	/* inet_sk_diag_fill() asks no algorithm about what the peer has closed. */
+	if ((__u32)begin == ('b' | 'b' << 8 | 'r' << 16) && state < TCP_TIME_WAIT) {
 		if (bbr_known()) {
 			put_bbr(tp, icsk);
 			return;
@@ -252,7 +254,7 @@ int write_rows(struct bpf_iter__tcp *context)
 	put_info(tp, icsk);
 	put_delivery_rate(tp);
 	put_times(tp);
-	put_algorithm(tp, icsk);
+	put_algorithm(tp, icsk, common->skc_state);
 	/* Where there is no room left the kernel offers this socket again in the next read. */
 	bpf_seq_write(context->meta->seq, shared.row, ROW_LENGTH);
 	return 0;

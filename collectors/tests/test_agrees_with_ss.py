@@ -161,16 +161,18 @@ def traffic():
         end.close()
 
 
-def test_this_kernel_reads_as_ss_reads_it(traffic):
+@pytest.mark.parametrize("reader", ["netlink", pytest.param("bpf", marks=pytest.mark.root)])
+def test_this_kernel_reads_as_ss_reads_it(traffic, reader):
     ports = {end.getsockname()[1] for end in traffic}
 
     def ours(sockets):
         return {one: sockets[one] for one in sockets if {one[0], one[1]} & ports}
 
-    for _ in range(
-        20
-    ):  # until the sockets stood still between two looks of ss, so at the collector's look too
-        before, rows, after = ours(ss()), ours({key(row): row for row in rows_of("once")}), ours(ss())
+    # Until the sockets stood still between two looks of ss, so at the collector's look too.
+    for _ in range(20):
+        before = ours(ss())
+        rows = ours({key(row): row for row in rows_of("once", "--reader", reader)})
+        after = ours(ss())
         if {one: shown(before[one]) for one in before} == {one: shown(after[one]) for one in after}:
             break
     assert len(rows) == len(traffic)

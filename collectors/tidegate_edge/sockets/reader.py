@@ -116,7 +116,7 @@ def open_reader(choice: str, netns: str | None, *, states: int, tell: Tell) -> R
         choice: one of `CHOICES`.
         netns: name of the namespace as `ip netns` knows it, or None for that of this process.
         states: a bit for each TCP state that will be asked for.
-        tell: is told why an automatic choice is not BPF.
+        tell: is told why an automatic choice is not BPF, unless it is for these states.
 
     Raises:
         Failure: the reader asked for can't be had (exit code 3), can't see these states, or there is no such
@@ -129,6 +129,4 @@ def open_reader(choice: str, netns: str | None, *, states: int, tell: Tell) -> R
         return BpfReader(netns)
     if choice == AUTO and not beyond:
         return BestReader(netns, tell)
-    if choice == AUTO:
-        tell(f"reader netlink: {_NOT_IN_AN_ITERATOR}")
     return NetlinkReader(netns)

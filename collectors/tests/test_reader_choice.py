@@ -1,0 +1,140 @@
+"""Which reader a collector uses on hosts that do not allow BPF, and what it says of that."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tidegate_edge.errors import Failure
+from tidegate_edge.sockets import iterator, libbpf
+from tidegate_edge.sockets.netlink import CONNECTED, EVERY
+from tidegate_edge.sockets.reader import open_reader
+
+COLLECTOR = Path(sys.executable).with_name("tidegate-collector")
+WITHOUT_BPF = ["setpriv", "--bounding-set", "-bpf,-perfmon,-sys_admin"]
+ONLY_BPF = ["setpriv", "--bounding-set", "-all,+bpf,+perfmon"]
+LACKING = "no BPF: it takes CAP_BPF and CAP_PERFMON, which this process lacks"
+
+
+@pytest.fixture
+def connection():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as near,
+        listener.accept()[0],
+    ):
+        yield near.getsockname()[1]
+
+
+def once(*options, under=()):
+    command = [*under, COLLECTOR, "once", "--json", *options]
+    return subprocess.run(command, capture_output=True, check=False, text=True)
+
+
+@pytest.mark.root
+def test_without_the_capabilities_netlink_reads_and_says_why(connection):
+    done = once(under=WITHOUT_BPF)
+    assert (done.returncode, done.stderr) == (0, f"reader netlink: {LACKING}\n")
+    assert f'"local_port": {connection}' in done.stdout
+
+
+@pytest.mark.root
+def test_bpf_on_demand_without_the_capabilities_fails():
+    done = once("--reader", "bpf", under=WITHOUT_BPF)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (f"tidegate-collector: {LACKING}\nhelp: `--reader netlink` reads the same rows\n")
+
+
+@pytest.mark.root
+def test_two_capabilities_are_all_that_bpf_takes(connection):
+    done = once("--reader", "bpf", under=ONLY_BPF)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f'"local_port": {connection}' in done.stdout
+
+
+@pytest.mark.root
+def test_auto_is_bpf_where_the_host_allows_it():
+    reader = open_reader("auto", None, states=CONNECTED, tell=pytest.fail)
+    assert reader.name == "bpf"
+    reader.close()
+
+
+def test_states_without_a_row_in_the_iterator_are_netlinks():
+    reader = open_reader("auto", None, states=EVERY, tell=pytest.fail)
+    assert reader.name == "netlink"
+    reader.close()
+    done = once("--all-states", "--reader", "bpf")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "has no rows for listeners, TIME_WAIT and SYN_RECV" in done.stderr
+
+
+def reason():
+    said = []
+    reader = open_reader("auto", None, states=CONNECTED, tell=said.append)
+    assert reader.name == "netlink"
+    reader.close()
+    (line,) = said
+    return line
+
+
+def test_a_host_without_the_library(monkeypatch):
+    libbpf._library.cache_clear()
+    monkeypatch.setattr(libbpf, "LIBRARY", "libbpf.so.99")
+    try:
+        assert reason() == "reader netlink: no BPF: libbpf.so.99 is not installed (Debian: libbpf1)"
+    finally:
+        libbpf._library.cache_clear()
+
+
+def test_a_library_of_another_kind(monkeypatch):
+    libbpf._library.cache_clear()
+    monkeypatch.setattr(libbpf, "LIBRARY", "libc.so.6")
+    try:
+        assert "libc.so.6 is older than 1.0" in reason()
+    finally:
+        libbpf._library.cache_clear()
+
+
+def test_an_installation_without_the_object(monkeypatch, tmp_path):
+    monkeypatch.setattr(iterator, "OBJECT", tmp_path / "sockets.bpf.o")
+    assert (
+        reason()
+        == "reader netlink: no BPF: this installation has no sockets.bpf.o: it was built without clang"
+    )
+
+
+def test_an_object_that_is_none(monkeypatch, tmp_path):
+    damaged = tmp_path / "sockets.bpf.o"
+    damaged.write_bytes(b"no ELF")
+    monkeypatch.setattr(iterator, "OBJECT", damaged)
+    assert "no BPF: libbpf can't read the object" in reason()
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not shutil.which("clang"), reason="clang builds a program that the verifier refuses")
+def test_a_program_that_the_kernel_refuses_is_refused_in_the_verifiers_words(monkeypatch, tmp_path):
+    source = tmp_path / "refused.c"
+    source.write_text(
+        """
+        __attribute__((section("license"), used)) char terms[] = "GPL";
+        struct bpf_iter__tcp { void *meta, *common; unsigned int uid; };
+        __attribute__((section("iter/tcp"), used)) int write_rows(struct bpf_iter__tcp *context)
+        { return *(volatile char *)(1000000 + (char *)context); }
+        """
+    )
+    refused = tmp_path / "sockets.bpf.o"
+    subprocess.run(["clang", "-target", "bpf", "-O2", "-g", "-c", source, "-o", refused], check=True)
+    monkeypatch.setattr(iterator, "OBJECT", refused)
+    said = reason()
+    assert f"the kernel refuses the program (Linux {os.uname().release}; it takes 5.12): " in said
+    assert "ctx" in said.partition(": ")[2]
+    assert "off=1000000" in said
+
+
+def test_a_namespace_that_is_not_there_is_a_failure_for_any_reader():
+    for choice in ("auto", "netlink"):
+        with pytest.raises(Failure, match="no network namespace `nowhere`"):
+            open_reader(choice, "nowhere", states=CONNECTED, tell=pytest.fail)
