@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "test": "Run the tests that policies hold, those on recorded telemetry too.",
     "simulate": "Write the telemetry of a simulated fleet, to try policies on.",
     "ingest": "Load telemetry files: rows of the collector, or M-Lab's archives.",
+    "schema": "Bring the telemetry store up to date, or tell what is pending.",
     "plan": "Select, decide, ask the guard, save the plan and show it.",
     "apply": "Write a saved plan's variables for the playbooks.",
     "explain": "Say why a prefix is selected or not.",

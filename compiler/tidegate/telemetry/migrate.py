@@ -67,17 +67,9 @@ def migrate(client: Client, wanted: Iterable[Migration] | None = None) -> tuple[
     Raises:
         Failure: the store was made by a newer Tidegate, or a migration was changed after it was applied.
     """
-    ours = tuple(migrations() if wanted is None else wanted)
     client.command(_LEDGER)
-    applied = {
-        int(version): (str(name), digest.decode())
-        for version, name, digest in client.query(
-            "SELECT version, name, digest FROM schema_migrations"
-        ).result_rows
-    }
-    _refuse_foreign(ours, applied)
-    pending = [migration for migration in ours if migration.version not in applied]
-    for migration in pending:
+    missing = pending(client, wanted)
+    for migration in missing:
         for statement in migration.statements:
             client.command(statement)
         client.command(
@@ -85,7 +77,26 @@ def migrate(client: Client, wanted: Iterable[Migration] | None = None) -> tuple[
             " VALUES ({version:UInt32}, {name:String}, {digest:String})",
             parameters={"version": migration.version, "name": migration.name, "digest": migration.digest},
         )
-    return tuple(migration.version for migration in pending)
+    return tuple(migration.version for migration in missing)
+
+
+def pending(client: Client, wanted: Iterable[Migration] | None = None) -> tuple[Migration, ...]:
+    """The migrations that the store lacks, in order. Changes nothing.
+
+    Args:
+        client: of an open store.
+        wanted: all migrations in order; by default those that Tidegate carries.
+
+    Raises:
+        Failure: as `migrate`.
+    """
+    ours = tuple(migrations() if wanted is None else wanted)
+    applied: dict[int, tuple[str, str]] = {}
+    if client.command("EXISTS TABLE schema_migrations"):
+        rows = client.query("SELECT version, name, digest FROM schema_migrations").result_rows
+        applied = {int(version): (str(name), digest.decode()) for version, name, digest in rows}
+    _refuse_foreign(ours, applied)
+    return tuple(migration for migration in ours if migration.version not in applied)
 
 
 def _refuse_foreign(ours: tuple[Migration, ...], applied: dict[int, tuple[str, str]]) -> None:
