@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from tidegate_edge.collector import commands
-from tidegate_edge.schedule import next_slot
+from tidegate_edge.schedule import Pace, next_slot
 from tidegate_edge.schemas import sockets_pb2
 from tidegate_edge.schemas.rows import ROW_LENGTH, new_rows, read_rows
 from tidegate_edge.ship.protobuf import PROTOBUF
@@ -79,7 +79,7 @@ def test_json_is_text_for_people(connection):
     done = collector("once", "--json")
     row = of(lines(done.stdout), connection)[0]
     shown = [row[name] for name in ("state", "remote_address", "traffic_class", "schema_version", "host")]
-    assert shown == ["ESTABLISHED", "127.0.0.0/24", "unknown", 1, socket.gethostname()]
+    assert shown == ["ESTABLISHED", "127.0.0.0/24", "unknown", 2, socket.gethostname()]
 
 
 def test_listeners_are_shown_when_asked_for():
@@ -153,7 +153,7 @@ def test_a_signal_ends_run_after_a_whole_poll(number):
 @given(last=st.integers(0, 1000), late=st.integers(0, 5000), interval=st.integers(1, 100))
 def test_the_schedule_never_drifts_and_counts_what_it_skips(last, late, interval):
     elapsed = last * interval + late
-    slot = next_slot(last, elapsed, interval)
+    slot = next_slot(last, elapsed, Pace(interval))
     assert slot.number > last
     assert slot.number * interval >= elapsed or (
         slot.skipped == 0 and slot.number == last + 1 and late <= interval

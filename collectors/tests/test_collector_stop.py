@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
-from tidegate_edge.options import duration_ns
+from tidegate_edge.option_types import duration_ns
 
 COLLECTOR = Path(sys.executable).with_name("tidegate-collector")
 

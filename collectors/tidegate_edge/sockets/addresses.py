@@ -46,6 +46,10 @@ class Addresses:
     high: Halves
     low: Halves
 
+    def at(self, indices: npt.NDArray[np.intp]) -> "Addresses":
+        """Those at the indices."""
+        return Addresses(self.high[indices], self.low[indices])
+
     def is_ipv4(self) -> npt.NDArray[np.bool_]:
         """True where the address is IPv4-mapped, so also for IPv4 on a dual-stack socket."""
         mapped: npt.NDArray[np.bool_] = self.low >> np.uint64(32) == _MAPPED

@@ -31,6 +31,10 @@ class Arena:
         """Hand out the same memory again: rows handed out before will be overwritten."""
         self._block = self._used = 0
 
+    def give_back(self, count: int) -> None:
+        """Hand out the last so many rows again: those passed over take no memory."""
+        self._used -= count
+
     def rows(self, count: int) -> npt.NDArray[np.uint8]:
         """Memory for rows, one a line; what is in it is not defined."""
         if self._block < len(self._blocks) and self._used + count > len(self._blocks[self._block]):

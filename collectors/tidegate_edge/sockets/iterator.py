@@ -92,21 +92,23 @@ class BpfReader:
             Failure: the namespace is gone, or the kernel ends the walk with an error.
         """
         arena.rewind()
-        self._memory[:ROW_LENGTH] = stamp(origin, time.time_ns()).tobytes()  # a record's copy leaves out the frame
+        self._memory[:ROW_LENGTH] = stamp(
+            origin, time.time_ns()
+        ).tobytes()  # a record's copy leaves out the frame
         self._shared["states"] = states
         self._shared["unread"] = 0
         rows: list[Rows] = []
-        kept = left_out = 0
+        kept = left_out = passed_over = 0
         try:
             walk = self._start()
             try:
                 while len(found := _read(walk, arena.rows(CHUNK_ROWS))):
-                    room = max_sockets - kept
-                    left_out += max(len(found) - room, 0)
-                    if room:
-                        rows.append(found[:room])
-                        kept += len(rows[-1])
-                        finish(rows[-1], *whole_addresses(rows[-1]), origin)
+                    finished = finish(found, *whole_addresses(found), origin)
+                    rows.append(finished[: max_sockets - kept])
+                    arena.give_back(len(found) - len(rows[-1]))
+                    kept += len(rows[-1])
+                    passed_over += len(found) - len(finished)
+                    left_out += len(finished) - len(rows[-1])
             finally:
                 os.close(walk)
         except OSError as error:
@@ -117,7 +119,9 @@ class BpfReader:
             raise Unavailable(
                 "the kernel's BTF does not describe the state of `bbr`; if it is a module, it was loaded late"
             )
-        return Poll(tuple(rows), damaged=0, left_out=left_out, retries=0, interrupted=False)
+        return Poll(
+            tuple(rows), damaged=0, left_out=left_out, retries=0, interrupted=False, passed_over=passed_over
+        )
 
     def _start(self) -> int:
         with namespaces.inside(self._netns):

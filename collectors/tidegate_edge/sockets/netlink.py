@@ -1,4 +1,4 @@
-"""The kernel's TCP sockets by NETLINK_SOCK_DIAG: opened by pyroute2, received into one buffer, not parsed.
+"""The kernel's TCP sockets by NETLINK_SOCK_DIAG: received into one buffer, not parsed.
 
 The old request TCPDIAG_GETSOCK returns both families in one walk of the kernel's table, SOCK_DIAG_BY_FAMILY
 needs a walk for each; the second is the fall-back for a kernel that no longer knows the first.
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from tidegate_edge.errors import BAD_INPUT, MISSING_PART, Failure
+from tidegate_edge.errors import MISSING_PART, Failure
 
 from . import kernel
 from . import netns as namespaces
@@ -137,18 +137,10 @@ class SocketDiag:
     def _open(self) -> socket.socket:
         if sys.byteorder != "little":
             raise Failure("only little-endian hosts can be read", exit_code=MISSING_PART)
-        # Importing pyroute2 takes 0.3 s, which captures and `--help` need not wait for.
-        from pyroute2.netns import create_socket  # noqa: PLC0415
-
         try:
-            opened: socket.socket = create_socket(
-                self._netns, socket.AF_NETLINK, socket.SOCK_DGRAM, kernel.NETLINK_SOCK_DIAG, flags=0
-            )
-        except FileNotFoundError as error:
-            way_out = "`ip netns list` shows those that exist"
-            raise Failure(
-                f"no network namespace `{self._netns}`", help=way_out, exit_code=BAD_INPUT
-            ) from error
+            # In this thread, not in a child as pyroute2 does it: others of this process may hold locks.
+            with namespaces.inside(self._netns):
+                opened = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, kernel.NETLINK_SOCK_DIAG)
         except OSError as error:
             where = f" in namespace `{self._netns}`" if self._netns else ""
             raise Failure(f"netlink socket{where}: {error.strerror}", exit_code=MISSING_PART) from error

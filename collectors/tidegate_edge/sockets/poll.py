@@ -30,6 +30,7 @@ class Poll:
         left_out: sockets beyond the limit.
         retries: dumps that were thrown away because the kernel lost or changed part of them.
         interrupted: the kernel marked the dump that was kept as inconsistent.
+        passed_over: sockets that are excluded or not in the sample.
     """
 
     rows: tuple[Rows, ...]
@@ -37,6 +38,7 @@ class Poll:
     left_out: int
     retries: int
     interrupted: bool
+    passed_over: int = 0
 
 
 def poll(
@@ -80,7 +82,7 @@ def _once(
     words = np.frombuffer(arena.buffer, "<u4")
     arena.rewind()
     rows: list[Rows] = []
-    kept = damaged = left_out = 0
+    kept = damaged = left_out = passed_over = 0
     interrupted = False
     observed_at_ns = time.time_ns()
     for datagrams in diag.dump(states, arena.buffer):
@@ -88,9 +90,11 @@ def _once(
             left_out += len(find_messages(words, datagrams).starts)
             continue
         batch = make_rows(words, datagrams, origin, observed_at_ns, arena.rows, diag.netns_inode)
+        arena.give_back(batch.passed_over)
         rows.append(batch.rows[: max_sockets - kept])
         kept += len(rows[-1])
         left_out += len(batch.rows) - len(rows[-1])
+        passed_over += batch.passed_over
         damaged += batch.damaged
         interrupted |= batch.interrupted
-    return Poll(tuple(rows), damaged, left_out, retries, interrupted)
+    return Poll(tuple(rows), damaged, left_out, retries, interrupted, passed_over)

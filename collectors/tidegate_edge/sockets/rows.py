@@ -12,24 +12,30 @@ from tidegate_edge.schemas.rows import ROW, ROW_LENGTH, new_rows
 from .addresses import DEFAULT, Addresses, Cut
 from .decode import Rows, fill_rows, find_sockets
 from .messages import Words
+from .pseudonym import Pseudonyms
+from .selection import EVERYTHING, Selection
 from .traffic import Classifier
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What every row of a collector carries, and how it treats addresses.
+    """What every row of a collector carries, how it treats addresses, and which sockets it passes over.
 
     Attributes:
         pop: name of the POP, at most 16 bytes of UTF-8.
         host: name of the host, at most 32 bytes of UTF-8.
         cut: how many leading bits of addresses are kept.
         classifier: of traffic, or None where the fleet is not known.
+        selection: of sockets.
+        pseudonyms: of remote addresses, or None for none.
     """
 
     pop: str
     host: str
     cut: Cut = DEFAULT
     classifier: Classifier | None = None
+    selection: Selection = EVERYTHING
+    pseudonyms: Pseudonyms | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +47,14 @@ class Batch:
         other: messages that are no socket's.
         damaged: messages, or rests of datagrams, that could not be read.
         interrupted: the kernel marked the dump as inconsistent.
+        passed_over: sockets that are excluded or not in the sample.
     """
 
     rows: Rows
     other: int
     damaged: int
     interrupted: bool
+    passed_over: int
 
 
 def _fresh(count: int) -> npt.NDArray[np.uint8]:
@@ -75,9 +83,8 @@ def make_rows(
     room = memory(len(sockets.starts))
     room[:] = stamp(origin, observed_at_ns, netns).view(np.uint8)  # one copy instead of a column each
     rows = room.reshape(-1).view(ROW)
-    local, remote = fill_rows(rows, sockets)
-    finish(rows, local, remote, origin)
-    return Batch(rows, sockets.other, sockets.damaged, sockets.interrupted)
+    kept = finish(rows, *fill_rows(rows, sockets), origin)
+    return Batch(kept, sockets.other, sockets.damaged, sockets.interrupted, len(rows) - len(kept))
 
 
 def stamp(origin: Origin, observed_at_ns: int, netns: int = 0) -> Rows:
@@ -87,23 +94,33 @@ def stamp(origin: Origin, observed_at_ns: int, netns: int = 0) -> Rows:
     row["pop"] = origin.pop.encode()
     row["host"] = origin.host.encode()
     row["netns"] = netns
-    row["sampled"] = 1
+    row["sampled"] = origin.selection.one_in
     return row
 
 
-def finish(rows: Rows, local: Addresses, remote: Addresses, origin: Origin) -> None:
+def finish(rows: Rows, local: Addresses, remote: Addresses, origin: Origin) -> Rows:
     """Do what takes whole addresses, then write them cut.
 
     Args:
         rows: that lack nothing else.
         local: whole local addresses of the rows.
         remote: whole remote addresses of the rows.
-        origin: how addresses are treated.
+        origin: how addresses are treated, and which sockets are passed over.
+
+    Returns:
+        The rows that are kept, moved to the front of `rows`.
     """
+    if not origin.selection.everything:
+        kept = np.flatnonzero(origin.selection.kept(rows, remote))
+        rows[: len(kept)] = rows[kept]
+        rows, local, remote = rows[: len(kept)], local.at(kept), remote.at(kept)
+    if origin.pseudonyms:
+        rows["remote_hash"] = origin.pseudonyms.of(remote)
     if origin.classifier:
         rows["traffic_class"] = origin.classifier.classify(local, remote)
     _write_cut(rows, local, "local", origin.cut)
     _write_cut(rows, remote, "remote", origin.cut)
+    return rows
 
 
 def whole_addresses(rows: Rows) -> tuple[Addresses, Addresses]:

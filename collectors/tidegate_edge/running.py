@@ -1,0 +1,108 @@
+"""The collector's loop: poll, write, count, pause."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Final
+
+import click
+
+from .counters import Counters
+from .kafka_options import KafkaOptions, as_counters
+from .options import KernelOptions, RowOptions, RunOptions, system_host
+from .schedule import next_slot
+from .ship.kafka import KafkaSink
+from .sockets.arena import Arena
+from .sources import open_sources
+from .stop import Stopped, never_stopped, stopped_by_signals
+
+ONE_POLL: Final = RunOptions(interval=1, jitter=0, max_cpu=100, count=1, metrics=None)
+
+Polled = Callable[[float], None]
+"""Takes how long a poll took, seconds."""
+
+
+def collect_once(rows: RowOptions, source: KernelOptions) -> None:
+    """Poll once; the counters are printed to standard error if something was lost.
+
+    Raises:
+        Failure: the sockets can't be read or the rows not written. The counters have been printed.
+    """
+    _collect(rows, source, None, ONE_POLL, never_stopped, report=False)
+
+
+def collect(rows: RowOptions, source: KernelOptions, kafka: KafkaOptions, how: RunOptions) -> None:
+    """Poll until the count is reached or a signal comes, then print the counters to standard error.
+
+    Raises:
+        Failure: the sockets can't be read or the rows not written. The counters have been printed.
+    """
+    _collect(rows, source, kafka, how, stopped_by_signals(), report=True)
+
+
+def _collect(
+    rows: RowOptions,
+    source: KernelOptions,
+    kafka: KafkaOptions | None,
+    how: RunOptions,
+    stopped: Stopped,
+    *,
+    report: bool,
+) -> None:
+    pace = how.pace()
+    origin = rows.origin(system_host(), source.selection())
+    counters = Counters()
+    sources = open_sources(source.wanted(), counters, _tell)
+    to_kafka = kafka.open_sink(origin) if kafka else None
+    sink = to_kafka or rows.open_sink()
+    arena = Arena()
+    slot = 0
+    try:
+        polled = _served(how, counters, sources.readers, to_kafka)
+        start_ns = time.monotonic_ns()
+        while not stopped((start_ns + pace.due_ns(slot) - time.monotonic_ns()) / 1e9):
+            begun, begun_cpu_ns = time.monotonic(), time.thread_time_ns()
+            for seen in sources.polls(origin, arena):
+                sink.write(seen.rows)
+                counters.add(seen)
+            counters.polls += 1
+            polled(time.monotonic() - begun)
+            if counters.polls == how.count:
+                break
+            cpu_ns = time.thread_time_ns() - begun_cpu_ns
+            following = next_slot(slot, time.monotonic_ns() - start_ns, pace, cpu_ns)
+            slot = following.number
+            counters.skipped += following.skipped
+            counters.spared += following.spared
+    finally:
+        sink.close()
+        sources.close()
+        if report or counters.losses:
+            _print_counters(asdict(counters) | _shipped_by(to_kafka), as_json=rows.as_json)
+
+
+def _served(
+    how: RunOptions, counters: Counters, readers: Callable[[], tuple[str, ...]], kafka: KafkaSink | None
+) -> Polled:
+    if how.metrics is None:
+        return lambda _seconds: None
+    # Only where it is asked for: the import takes time and memory.
+    from .metrics import Metrics, Watched  # noqa: PLC0415
+
+    metrics = Metrics(how.metrics, Watched(counters, readers, lambda: _shipped_by(kafka)))
+    _tell(f"metrics: http://{how.metrics[0]}:{metrics.port}/metrics")
+    return metrics.polled
+
+
+def _shipped_by(kafka: KafkaSink | None) -> dict[str, int | str]:
+    return as_counters(kafka.shipped) if kafka else {}
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _print_counters(totals: dict[str, int | str], *, as_json: bool) -> None:
+    text = json.dumps(totals) if as_json else ", ".join(f"{name} {total}" for name, total in totals.items())
+    click.echo(text, err=True)
