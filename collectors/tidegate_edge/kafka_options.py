@@ -47,13 +47,10 @@ class KafkaOptions:
                 )
         options = read_kafka_config(self.kafka_config) if self.kafka_config else {}
         spool = Spool(self.spool, self.spool_mib << 20)
-        sink = KafkaSink(self.kafka, Destination(self.topic, origin.host, origin.pop), options, spool)
-        found = sink.shipped
-        if found.spooled:
-            click.echo(
-                f"{self.spool}: {found.spooled} rows of an earlier collector are to be sent first", err=True
-            )
-        return sink
+        if spool.pending:
+            _tell(f"{self.spool}: {spool.pending} rows of an earlier collector are sent first")
+        to = Destination(self.topic, origin.host, origin.pop)
+        return KafkaSink(self.kafka, to, options, spool, tell=_tell)
 
 
 _OPTIONS: Final = (
@@ -99,3 +96,7 @@ def kafka_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def as_counters(shipped: Shipped) -> dict[str, int | str]:
     """What became of rows, beside the collector's counters."""
     return {f"kafka_{name}": value for name, value in asdict(shipped).items() if value is not None}
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)

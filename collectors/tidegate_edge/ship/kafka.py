@@ -1,7 +1,8 @@
 """Rows to Kafka, through a spool on disk: what the broker does not acknowledge is still here."""
 
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,7 @@ TOPIC: Final = "tidegate.sockets"
 MESSAGE_BYTES: Final = 900_000
 
 _DRAIN_SECONDS: Final = 5.0
+_TELL_EVERY_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class KafkaSink:
         destination: the topic, and what each message says of its origin.
         options: librdkafka's, as `read_kafka_config` gives them.
         spool: taken over, and closed by `close`.
+        tell: gets a line when the broker goes or comes, and at most once a minute one about rows dropped.
         drain_seconds: that `close` may wait for the broker.
 
     Raises:
@@ -69,11 +72,17 @@ class KafkaSink:
         options: Mapping[str, str],
         spool: Spool,
         *,
+        tell: Callable[[str], None],
         drain_seconds: float = _DRAIN_SECONDS,
     ) -> None:
         self._spool: Final = spool
+        self._tell: Final = tell
+        self._told_dropped = spool.dropped
+        self._told_at = time.monotonic() - _TELL_EVERY_SECONDS
         try:
-            self._shipper: Final = Shipper({**options, "bootstrap.servers": brokers}, destination, spool)
+            self._shipper: Final = Shipper(
+                {**options, "bootstrap.servers": brokers}, destination, spool, tell
+            )
         except KafkaException as error:
             spool.close()
             raise Failure(f"Kafka: {error.args[0].str()}") from error
@@ -94,9 +103,16 @@ class KafkaSink:
             for begin in range(0, len(rows), most):
                 part = rows[begin : begin + most]
                 self._spool.append(part.view(np.uint8).data, len(part))
+        self._tell_dropped()
 
     def close(self) -> None:
         """Deliver what can be delivered soon; the rest stays in the spool for the next collector."""
         self._shipper.stop(self._drain_seconds)
         self._thread.join()
         self._spool.close()
+
+    def _tell_dropped(self) -> None:
+        dropped, now = self._spool.dropped, time.monotonic()
+        if dropped > self._told_dropped and now - self._told_at >= _TELL_EVERY_SECONDS:
+            self._tell(f"Kafka: {dropped - self._told_dropped} rows dropped: no room for them in the spool")
+            self._told_dropped, self._told_at = dropped, now

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,6 +64,7 @@ class Shipper:
         options: librdkafka's.
         destination: where to.
         spool: what to send.
+        tell: gets a line when the broker stops taking rows, and when it takes them again.
 
     Attributes:
         error: the last one since something was delivered, or None.
@@ -72,8 +73,11 @@ class Shipper:
         KafkaException: librdkafka does not take the options.
     """
 
-    def __init__(self, options: Mapping[str, str], destination: Destination, spool: Spool) -> None:
+    def __init__(
+        self, options: Mapping[str, str], destination: Destination, spool: Spool, tell: Callable[[str], None]
+    ) -> None:
         self.error: str | None = None
+        self._tell: Final = tell
         self._options: Final = {**_DEFAULTS, **options, **_REQUIRED}
         self._destination: Final = destination
         self._spool: Final = spool
@@ -108,6 +112,8 @@ class Shipper:
         return Producer({**self._options, "error_cb": self._on_error})
 
     def _on_error(self, error: KafkaError) -> None:
+        if self.error is None and self._spool.pending:
+            self._tell(f"Kafka: {error.str()}; rows stay in the spool")
         self.error = error.str()
 
     def _fill(self) -> None:
@@ -151,11 +157,13 @@ class Shipper:
                 self._spool.give_up(sent.frame)
             else:
                 self._spool.acknowledge(sent.frame)
+                if self.error is not None:
+                    self._tell("Kafka: rows are delivered again")
                 self.error = None
         refused = next((sent.error for sent in self._in_flight if sent.error is not None), None)
         if refused is None or not all(sent.done for sent in self._in_flight):
             return
-        self.error = refused.str()
+        self._on_error(refused)
         self._pause()
         if not self._over():
             self._send_again()

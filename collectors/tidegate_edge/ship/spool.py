@@ -119,12 +119,14 @@ class Spool:
             self._next_row += rows
             head = header(data, row, rows)
             if not self._make_room(len(head) + len(data)):
+                self._save()
                 return False
             try:
                 number, segment = self._active(len(head) + len(data))
                 self._write(segment, (head, data))
             except OSError:
                 self._refused = True
+                self._save()
                 return False
             self._refused = False
             end = segment.size + len(head) + len(data)
@@ -177,6 +179,7 @@ class Spool:
 
     def close(self) -> None:
         """Close the files; what is pending stays for the next one."""
+        self._save()
         for segment in self._segments.values():
             os.close(segment.fd)
         self._file.close()
@@ -198,16 +201,19 @@ class Spool:
                 self._position,
                 segment=frame.segment,
                 offset=frame.end,
-                row=frame.row + frame.rows,
                 acknowledged=self._position.acknowledged + acknowledged,
             )
-            with contextlib.suppress(OSError):
-                self._file.save(self._position)
+            self._save()
             newest = max(self._segments)
             done = [number for number in self._segments if number < frame.segment]
             if frame.segment != newest and frame.end == self._segments[frame.segment].size:
                 done.append(frame.segment)
             self._remove(done)
+
+    def _save(self) -> None:
+        self._position = replace(self._position, offered=self._next_row)
+        with contextlib.suppress(OSError):
+            self._file.save(self._position)
 
     def _remove(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -272,7 +278,10 @@ class Spool:
                 continue
             fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
             size = os.fstat(fd).st_size
-            start = min(position.offset if number == position.segment else 0, size)
+            start = 0
+            if number == position.segment:
+                start = min(position.offset, size)  # after a power cut the file may be the shorter
+                position = replace(position, offset=start)
             found = list(frames(fd, number, start))
             whole = [frame for frame in found if frame.end <= size]
             end = whole[-1].end if whole else start
@@ -281,6 +290,6 @@ class Spool:
             if saved is None and last is None and found:
                 position = replace(position, acknowledged=found[0].row)
             last = found[-1] if found else last
-        self._next_row = position.row if last is None else last.row + last.rows
-        self._position = position
-        self._file.save(position)
+        self._next_row = max(position.offered, last.row + last.rows if last else 0)
+        self._position = replace(position, offered=self._next_row)
+        self._file.save(self._position)

@@ -18,15 +18,15 @@ class Position:
         spool: random name of this spool; with a row's number it names the row for ever.
         segment: number of the file.
         offset: in it, bytes.
-        row: number of the row that follows the last one acknowledged.
         acknowledged: rows, since the spool was made.
+        offered: rows, since the spool was made; more when a frame on disk has a higher number.
     """
 
     spool: str
     segment: int = 0
     offset: int = 0
-    row: int = 0
     acknowledged: int = 0
+    offered: int = 0
 
 
 class PositionFile:
@@ -48,7 +48,7 @@ class PositionFile:
             found = Position(**json.loads(os.pread(self._fd, _LENGTH, 0)))
         except (ValueError, TypeError, RecursionError):
             return None
-        numbers = (found.segment, found.offset, found.row, found.acknowledged)
+        numbers = (found.segment, found.offset, found.acknowledged, found.offered)
         sound = isinstance(found.spool, str) and all(type(each) is int and each >= 0 for each in numbers)
         return found if sound else None
 
