@@ -6,10 +6,12 @@ from pathlib import Path
 import click
 import numpy as np
 
+from .check import check
 from .errors import Failure
 from .kafka_options import KafkaOptions, kafka_options
 from .options import KernelOptions, RowOptions, RunOptions, kernel_options, row_options, run_options
 from .running import collect, collect_once
+from .show.command import show
 from .sockets.capture import read_capture
 from .sockets.rows import make_rows
 
@@ -76,3 +78,7 @@ def decode(capture: Path, rows: RowOptions) -> None:
     sink.close()
     if damaged:
         raise Failure(f"{capture}: byte {first_at}: damaged messages from this packet on: {damaged} left out")
+
+
+for _command in (check, show):
+    commands.add_command(_command)

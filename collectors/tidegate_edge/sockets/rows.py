@@ -112,7 +112,8 @@ def finish(rows: Rows, local: Addresses, remote: Addresses, origin: Origin) -> R
     """
     if not origin.selection.everything:
         kept = np.flatnonzero(origin.selection.kept(rows, remote))
-        rows[: len(kept)] = rows[kept]
+        raw = rows.view(np.uint8).reshape(-1, ROW_LENGTH)
+        raw[: len(kept)] = raw[kept]
         rows, local, remote = rows[: len(kept)], local.at(kept), remote.at(kept)
     if origin.pseudonyms:
         rows["remote_hash"] = origin.pseudonyms.of(remote)
