@@ -112,7 +112,7 @@ class Shipper:
         return Producer({**self._options, "error_cb": self._on_error})
 
     def _on_error(self, error: KafkaError) -> None:
-        if self.error is None and self._spool.pending:
+        if self.error is None:
             self._tell(f"Kafka: {error.str()}; rows stay in the spool")
         self.error = error.str()
 
