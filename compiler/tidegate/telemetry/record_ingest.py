@@ -1,0 +1,135 @@
+"""Loads files of host health and of transfers into their tables, each block once."""
+
+import hashlib
+import os
+import stat
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from clickhouse_connect.driver.client import Client
+
+from tidegate.errors import Failure
+from tidegate.schemas.records import Records
+from tidegate.telemetry.hosts import HEALTH
+from tidegate.telemetry.record import RecordKind
+from tidegate.telemetry.transfers import TRANSFER
+
+BLOCK_ROWS: Final = 250_000
+MAX_DAYS: Final = 90  # ClickHouse takes one insert into at most 100 partitions, and ours are days
+_KINDS: Final = (HEALTH, TRANSFER)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What became of one file: rows admitted, those of them that were new, and by reason what was left out."""
+
+    rows: int
+    added: int
+    left_out: dict[str, int]
+
+
+def kind_of(path: Path) -> RecordKind | None:
+    """Which of these kinds a file holds, told by the frame of its first row; None: neither.
+
+    Raises:
+        Failure: it can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            first = file.read(max(kind.form.length for kind in _KINDS))
+    except OSError as error:
+        raise Failure(f"{path}: cannot be read: {error.strerror}") from error
+    return next((kind for kind in _KINDS if kind.form.is_of(first)), None)
+
+
+def ingest_records(
+    client: Client, path: Path, kind: RecordKind, on_progress: Callable[[int, int], None] | None = None
+) -> Loaded:
+    """Add a file's rows to the store, if they are not there yet.
+
+    The whole file is read and verified first. Its blocks are told apart by what they hold, not by its name.
+
+    Args:
+        client: of an open and migrated store.
+        path: of the file.
+        kind: what `kind_of` says it holds.
+        on_progress: called with rows done and rows in all.
+
+    Raises:
+        Failure: unreadable, damaged (the message names the byte), changed meanwhile, or over too many days.
+    """
+    now_ns = time.time_ns()
+    digests, left_out, total = [], Counter[str](), 0
+    days: frozenset[int] = frozenset()
+    for block in _blocks(path, kind):
+        admitted = kind.admit(block, now_ns)
+        digests.append(_digest(block))
+        left_out.update(admitted.left_out)
+        days |= admitted.days
+        total += len(admitted.rows)
+    if len(days) > MAX_DAYS:
+        way_out = "look at the clock of the host that wrote it, or split the file by days"
+        raise Failure(f"{path}: its rows lie on {len(days)} days, more than {MAX_DAYS}", help=way_out)
+    tokens = [_token(kind, number, digest) for number, digest in enumerate(digests)]
+    known = _known(client, tokens)
+    added = done = 0
+    for block, digest, token in zip(_blocks(path, kind), digests, tokens, strict=True):
+        if _digest(block) != digest:
+            raise Failure(f"{path}: changed while it was read", help="load it when nothing writes to it")
+        rows = kind.admit(block, now_ns).rows
+        if token not in known:
+            _insert(client, path, kind, token, rows)
+            added += len(rows)
+        done += len(rows)
+        if on_progress:
+            on_progress(done, total)
+    return Loaded(total, added, dict(left_out))
+
+
+def _blocks(path: Path, kind: RecordKind) -> Iterator[Records]:
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise Failure(f"{path}: not a regular file")
+            while data := file.read(BLOCK_ROWS * kind.form.length):
+                yield kind.form.read(data)
+                offset += len(data)
+    except OSError as error:
+        raise Failure(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        what, at = error.args
+        byte = offset + at
+        way_out = f"keep the whole rows before it: head -c {byte} {path} > whole.pb"
+        raise Failure(f"{path}: byte {byte}: {what}", help=way_out) from error
+
+
+def _digest(block: Records) -> str:
+    return hashlib.sha256(block.tobytes()).hexdigest()
+
+
+def _token(kind: RecordKind, number: int, digest: str) -> str:
+    return hashlib.sha256(f"{kind.table}/{number}/{digest}".encode()).hexdigest()
+
+
+def _known(client: Client, tokens: list[str]) -> set[str]:
+    rows = client.query(
+        "SELECT DISTINCT toString(token) FROM ingested_blocks WHERE token IN {tokens:Array(String)}",
+        parameters={"tokens": tokens},
+    ).result_rows
+    return {str(row[0]) for row in rows}
+
+
+def _insert(client: Client, path: Path, kind: RecordKind, token: str, rows: Records) -> None:
+    """The block, then its entry in the ledger: after a crash between the two the token makes the insert a no-op."""
+    if len(rows):
+        settings = {"insert_deduplicate": 1, "insert_deduplication_token": token, "async_insert": 0}
+        client.insert_arrow(kind.table, kind.arrow_table(rows), settings=settings)
+    client.command(
+        "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
+        parameters={"token": token, "file": path.name, "added": len(rows)},
+    )
