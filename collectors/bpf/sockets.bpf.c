@@ -52,6 +52,8 @@ static __always_inline void put_mapped(__u32 at, __be32 address)
 
 static __always_inline void put_identity(struct sock_common *common, __u32 uid)
 {
+	__u64 cookie = common->skc_cookie.counter;
+
 	if (common->skc_family == AF_INET) {
 		put_mapped(ROW_AT_local_address, common->skc_rcv_saddr);
 		put_mapped(ROW_AT_remote_address, common->skc_daddr);
@@ -59,7 +61,7 @@ static __always_inline void put_identity(struct sock_common *common, __u32 uid)
 		put_address(ROW_AT_local_address, &common->skc_v6_rcv_saddr);
 		put_address(ROW_AT_remote_address, &common->skc_v6_daddr);
 	}
-	PUT64(cookie, bpf_get_socket_cookie(common));
+	PUT64(cookie, cookie ? cookie : bpf_get_socket_cookie(common)); /* the call gives it one */
 	PUT32(local_port, common->skc_num);
 	PUT32(remote_port, bpf_ntohs(common->skc_dport));
 	PUT32(state, common->skc_state);
