@@ -80,7 +80,7 @@ class Jars:
 
     def command(self, main: str, *arguments: str) -> list[str]:
         """The argument list that runs a class of them."""
-        return [*_JVM, "-cp", f"{self.directory}/*", main, *arguments]
+        return [*_JVM, "-cp", f"{self.directory.resolve()}/*", main, *arguments]
 
 
 class Broker:
