@@ -40,7 +40,7 @@ def collector(*arguments, **settings):
         LONG + b"\n",
         json.dumps(json.loads(CLAIMS), indent=2).encode(),
         b'{"a":' * 1500 + b"\n",
-        ROWS[:LINE].replace(b'"schema_version": 1,', b'"schema_version": 2,'),
+        ROWS[:LINE].replace(b'"schema_version": 2,', b'"schema_version": 1,'),
         ROWS[: LINE // 2],
         ROWS + CLAIMS,
         ROWS + LONG,
@@ -61,7 +61,7 @@ def test_json_of_others_is_refused_on_the_command_line(tmp_path):
     out.write_bytes(CLAIMS)
     done = collector("once", "--json", "--pop", "ams1", "--out", out)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert f"{out}: byte 0: the first line is no row of schema version 1" in done.stderr.decode()
+    assert f"{out}: byte 0: the first line is no row of schema version 2" in done.stderr.decode()
     assert out.read_bytes() == CLAIMS
 
 

@@ -58,7 +58,7 @@ def expected_info(payload):
 
 def test_every_row_says_whose_it_is_and_when():
     row = decode(message(attribute(2, info(280)))).rows[0]
-    assert (row["schema_version"], row["observed_at_ns"]) == (1, NOW)
+    assert (row["schema_version"], row["observed_at_ns"]) == (2, NOW)
     assert (row["pop"], row["host"]) == (b"ams1", b"edge1.ams1.example")
 
 
@@ -183,7 +183,7 @@ def test_a_sequence_number_that_occurs_in_the_data_is_no_message():
 def test_every_socket_is_found_however_messages_are_mixed_and_spread_over_datagrams(rows, sizes):
     messages = [
         message(
-            *[attribute(20 + n, bytes(n)) for n in range(extra)],
+            *[attribute(40 + n, bytes(n)) for n in range(extra)],
             attribute(2, info(length)),
             family=10 if six else 2,
             cookie=cookie,

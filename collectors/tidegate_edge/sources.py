@@ -171,13 +171,18 @@ class EveryNamespace:
             except Failure as why:
                 failure = why
                 self._failed(path, why)
-            except OSError:
+            except FileNotFoundError:
                 self._counters.namespaces_gone += 1  # between the look and the opening
         self._counters.namespaces = len(self._open)
         return failure
 
     def _opened(self, inode: int, path: Path) -> _Open:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise Failure(error.strerror or "can't be opened") from error
         try:
             if os.fstat(handle).st_ino != inode:
                 raise FileNotFoundError(path)
