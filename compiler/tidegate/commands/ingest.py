@@ -1,26 +1,55 @@
 """`tidegate ingest`."""
 
+import signal
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from threading import Event
+from typing import Final
 
 import click
 
 from tidegate.commands.options import JSON
 from tidegate.commands.settings import Settings, pass_settings
 from tidegate.commands.store import opened
-from tidegate.commands.terminal import print_json, progress
+from tidegate.commands.terminal import print_json, progress, status
+
+_TOPIC: Final = "kafka://"
 
 
 @click.command("ingest")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("sources", nargs=-1, required=True, metavar="FILE... | kafka://HOST:PORT,.../TOPIC")
+@click.option(
+    "--follow/--until-end", help="Wait for further messages, or end where the topic ends now (default)."
+)
+@click.option(
+    "--kafka-config",
+    type=click.Path(path_type=Path),
+    help="File of librdkafka's settings, key=value: TLS, SASL. Only its owner may read it where it holds a secret.",
+)
 @JSON
 @pass_settings
-def command(settings: Settings, files: tuple[Path, ...], as_json: bool) -> None:
-    """Load telemetry files: rows of the collector, or M-Lab's archives. Loading a file again adds nothing.
+def command(
+    settings: Settings, sources: tuple[str, ...], follow: bool, kafka_config: Path | None, as_json: bool
+) -> None:
+    """Load telemetry: rows of the collector, M-Lab's archives, or a Kafka topic. Loading again adds nothing.
 
     \b
     tidegate ingest ams1.pb fra2.pb
+    tidegate ingest --follow kafka://broker1.example.net:9093/tidegate.sockets
     """
+    topics = [source for source in sources if source.startswith(_TOPIC)]
+    if topics and len(sources) > 1:
+        raise click.UsageError("load one Kafka topic at a time, and no files with it")
+    if not topics and (follow or kafka_config):
+        raise click.UsageError("--follow and --kafka-config are of Kafka topics")
+    if topics:
+        _ingest_topic(settings, topics[0], kafka_config, follow=follow, as_json=as_json)
+    else:
+        _ingest_files(settings, [Path(source) for source in sources], as_json=as_json)
+
+
+def _ingest_files(settings: Settings, files: list[Path], *, as_json: bool) -> None:
     from tidegate.telemetry.ingest import ingest_file  # noqa: PLC0415 - a policy author has no store installed
 
     reports = []
@@ -32,5 +61,39 @@ def command(settings: Settings, files: tuple[Path, ...], as_json: bool) -> None:
         print_json([{**asdict(report), "path": str(report.path)} for report in reports])
     else:
         for report in reports:
-            left = "".join(f", {count} left out: {reason}" for reason, count in report.left_out.items())
-            click.echo(f"{report.path}: {report.added} rows added, {report.rows - report.added} known{left}")
+            known = report.rows - report.added
+            click.echo(f"{report.path}: {report.added} rows added, {known} known{_left(report.left_out)}")
+
+
+def _ingest_topic(
+    settings: Settings, address: str, config: Path | None, *, follow: bool, as_json: bool
+) -> None:
+    from tidegate.telemetry.kafka_address import parse_topic, read_settings  # noqa: PLC0415
+    from tidegate.telemetry.kafka_consumer import open_topic  # noqa: PLC0415
+    from tidegate.telemetry.kafka_ingest import ingest_topic  # noqa: PLC0415
+
+    topic = parse_topic(address)
+    of_client = read_settings(config) if config else {}
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with opened(settings) as client, open_topic(topic, of_client) as reader, status(topic.name) as update:
+        report = ingest_topic(
+            client,
+            reader,
+            follow=follow,
+            stopped=stop.is_set,
+            on_progress=lambda so_far: update(f"{topic.name}: {so_far.rows} rows"),
+        )
+    if as_json:
+        print_json(asdict(report))
+    else:
+        repeated = f", {report.repeated} of them repeated after a crash" if report.repeated else ""
+        lost = f", {report.lost} messages lost: Kafka deleted them unread" if report.lost else ""
+        click.echo(
+            f"{address}: {report.rows} rows of {report.messages} messages{repeated}{lost}{_left(report.left_out)}"
+        )
+
+
+def _left(left_out: Mapping[str, int]) -> str:
+    return "".join(f", {count} left out: {reason}" for reason, count in left_out.items())

@@ -26,16 +26,18 @@ class Admitted:
     days: frozenset[int]
 
 
-def admit(rows: npt.NDArray[np.void], now_ns: int) -> Admitted:
+def admit(rows: npt.NDArray[np.void], now_ns: int, earliest_ns: int = EARLIEST_NS) -> Admitted:
     """Leave out rows that are damaged or lie in time; a row counts under its first reason only.
 
     Args:
         rows: of schemas/rows.py.
         now_ns: Unix time in nanoseconds; a clock may run up to a day ahead of ours.
+        earliest_ns: Unix time of the oldest row that is plausible.
     """
     time = rows["observed_at_ns"]
     checks = {
         "time before 2015 or in the future": (time >= EARLIEST_NS) & (time <= now_ns + _DAY_NS),
+        "older than the stream may be": time >= earliest_ns,
         "POP is not a name": _is_name(rows["pop"], may_be_empty=False),
         "host is not a name": _is_name(rows["host"], may_be_empty=False),
         "congestion control is not a name": _is_name(rows["congestion_control"], may_be_empty=True),
@@ -49,9 +51,20 @@ def admit(rows: npt.NDArray[np.void], now_ns: int) -> Admitted:
         if count := int(np.count_nonzero(good & ~holds)):
             left_out[reason] = count
         good &= holds
-    admitted = rows if good.all() else rows[good]
+    admitted = rows if good.all() else _kept(rows, good)
     days = np.unique(admitted["observed_at_ns"] // np.uint64(_DAY_NS))
     return Admitted(admitted, MappingProxyType(left_out), frozenset(days.tolist()))
+
+
+def _kept(rows: npt.NDArray[np.void], good: npt.NDArray[np.bool_]) -> npt.NDArray[np.void]:
+    """Whole rows: numpy's own selection of records leaves out the bytes between the fields, the frame."""
+    return (
+        np.ascontiguousarray(rows)
+        .view(np.uint8)
+        .reshape(-1, rows.itemsize)[good]
+        .reshape(-1)
+        .view(rows.dtype)
+    )
 
 
 def _is_name(column: npt.NDArray[np.bytes_], *, may_be_empty: bool) -> npt.NDArray[np.bool_]:

@@ -15,10 +15,9 @@ from tidegate.errors import Failure
 from tidegate.telemetry import mlab, rowfile
 from tidegate.telemetry.admission import admit
 from tidegate.telemetry.block import Block
-from tidegate.telemetry.columns import arrow_table
+from tidegate.telemetry.insertion import TABLE, insert_rows
 
 Format = Literal["rows", "ndt7", "tcpinfo"]
-TABLE: Final = "socket_samples"
 MAX_DAYS: Final = 90  # ClickHouse takes one insert into at most 100 partitions, and ours are days
 _GZIP: Final = b"\x1f\x8b"  # RFC 1952
 _READERS: Final[dict[Format, Callable[[Path], Iterator[Block]]]] = {
@@ -148,8 +147,7 @@ def _insert(client: Client, path: Path, token: str, block: Block, now_ns: int) -
     """The block, then its entry in the ledger: after a crash between the two the token makes the insert a no-op."""
     rows = admit(block.rows, now_ns).rows
     if len(rows):
-        settings = {"insert_deduplicate": 1, "insert_deduplication_token": token, "async_insert": 0}
-        client.insert_arrow(TABLE, arrow_table(rows), settings=settings)
+        insert_rows(client, rows, token)
     client.command(
         "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
         parameters={"token": token, "file": path.name, "added": len(rows)},

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from tidegate.errors import Failure
 from tidegate.schemas.rows import ROW, ROW_LENGTH, read_rows
 from tidegate.telemetry.block import BLOCK_ROWS, Block
+from tidegate.telemetry.frames import framed
 
 MAX_BYTES: Final = 64 * 2**30
-_COMPARED_AT_ONCE: Final = 2048  # rows; about what fits into the second-level cache
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -53,17 +53,19 @@ def _fill(file: io.FileIO, buffer: memoryview) -> int:
 
 
 def _rows(path: Path, data: memoryview, offset: int) -> npt.NDArray[np.void]:
-    step = _COMPARED_AT_ONCE * ROW_LENGTH
-    for start in range(0, len(data), step):
-        try:
-            read_rows(data[start : start + step])
-        except ValueError as error:
-            text, at = error.args
-            byte = offset + start + int(at)
-            raise Failure(
-                f"{path}: byte {byte}:{text.partition(':')[2]}",
-                help=f"keep the whole rows before it: head -c {byte} {path} > whole.pb"
-                if byte
-                else "tidegate ingest reads rows of tidegate-collector and M-Lab's .tgz archives",
-            ) from error
-    return np.frombuffer(data, ROW)
+    whole = len(data) // ROW_LENGTH * ROW_LENGTH
+    good = framed(data[:whole])
+    if whole == len(data) and good.all():
+        return np.frombuffer(data, ROW)
+    first = int(np.argmin(good)) * ROW_LENGTH if not good.all() else whole
+    try:
+        return read_rows(data[first : first + ROW_LENGTH])
+    except ValueError as error:
+        text, _ = error.args
+        byte = offset + first
+        raise Failure(
+            f"{path}: byte {byte}:{text.partition(':')[2]}",
+            help=f"keep the whole rows before it: head -c {byte} {path} > whole.pb"
+            if byte
+            else "tidegate ingest reads rows of tidegate-collector and M-Lab's .tgz archives",
+        ) from error
