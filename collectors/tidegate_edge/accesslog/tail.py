@@ -9,7 +9,7 @@ from typing import Final
 from .position import HEAD_BYTES, Position, head_of
 
 MAX_LINE: Final = 4096  # ten times what the format writes
-_CHUNK: Final = 1 << 18
+_CHUNK: Final = 1 << 20  # some 2,500 lines: the kernel is asked for their sockets once
 _OPEN: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
