@@ -12,11 +12,12 @@ PYTHON ?= python3
 UV_VERSION := 0.13.8
 
 # The Debian packages that the system suites need: real hosts, real web servers, real namespaces.
-SYSTEM_PACKAGES := debootstrap iproute2 nginx-light openssh-client openssh-server podman procps runc util-linux
+SYSTEM_PACKAGES := clang debootstrap faketime iproute2 libbpf-dev llvm maven nginx-light openjdk-17-jre-headless \
+    openssh-client openssh-server openssl podman procps runc util-linux
 
 PYTHON_FILES := dsl compiler collectors lab plugins schemas tests conftest.py
 
-.PHONY: help setup opa system demo test lint bench lab clean proto
+.PHONY: help setup opa system real demo test lint bench lab clean proto
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -38,6 +39,19 @@ $(BUILD)/bin/opa: policies/get-opa.sh
 
 setup: .venv/.locked $(BUILD)/bin/opa
 
+BPF_OBJECT := collectors/tidegate_edge/sockets/sockets.bpf.o
+$(BPF_OBJECT): $(wildcard collectors/bpf/*) schemas/rows.py schemas/sockets_pb2.py | .venv/.locked
+	@collectors/bpf/build.sh $@
+
+$(BUILD)/kafka: lab/kafka/pom.xml lab/kafka/get-kafka.sh
+	@lab/kafka/get-kafka.sh $@
+	@touch $@
+
+# What only the suites on real systems need; where the compiler or Maven is missing, their tests say so.
+real: setup system
+	@if command -v clang >/dev/null; then $(MAKE) --no-print-directory $(BPF_OBJECT); else echo "no clang: no BPF reader"; fi
+	@if command -v mvn >/dev/null; then $(MAKE) --no-print-directory $(BUILD)/kafka; else echo "no Maven: no Kafka broker"; fi
+
 system:
 	@tests/system-packages.sh $(SYSTEM_PACKAGES)
 
@@ -46,7 +60,7 @@ system:
 demo: setup  ## a simulated fleet of four POPs, from telemetry to variables
 	@compiler/demo.sh $(BUILD)/demo
 
-test: setup system  ## every suite; as root also those on real sockets and systemd hosts
+test: real  ## every suite; as root also those on real sockets and systemd hosts
 	@pytest
 
 lint: setup  ## ruff, mypy, ansible-lint, yamllint, opa, shellcheck
@@ -60,7 +74,7 @@ lint: setup  ## ruff, mypy, ansible-lint, yamllint, opa, shellcheck
 	playbooks/link-collection.sh
 	ansible-lint --offline
 
-bench: setup  ## ratios against floors and peers, to build/bench.json
+bench: real  ## ratios against floors and peers, to build/bench.json
 	@python tests/bench.py $(BUILD)/bench.json
 
 lab: setup system  ## the laboratory's experiments (root)
@@ -70,4 +84,4 @@ proto: setup  ## regenerate schemas/sockets_pb2.py from sockets.proto
 	@python -m grpc_tools.protoc -Ischemas --python_out=schemas --pyi_out=schemas schemas/sockets.proto
 
 clean:  ## remove what the targets above made
-	rm -rf $(BUILD) .venv .tidegate .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(BPF_OBJECT) $(BUILD) .venv .tidegate .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis
