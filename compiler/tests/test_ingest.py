@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tidegate.errors import BAD_INPUT, Failure
-from tidegate.schemas.rows import ROW, ROW_LENGTH, new_rows
+from tidegate.schemas.rows import ROW, ROW_LENGTH, SCHEMA_VERSION, new_rows
 from tidegate.telemetry.ingest import ingest_file
 from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import open_store
@@ -59,7 +59,7 @@ def count(client):
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 BOUNDED = {
-    "schema_version": st.just(1),
+    "schema_version": st.just(SCHEMA_VERSION),
     "observed_at_ns": st.integers(1_420_070_400 * 10**9, NOON),
     "pop": st.text(ALPHABET, min_size=1, max_size=16).map(str.encode),
     "host": st.text(ALPHABET, min_size=1, max_size=32).map(str.encode),
@@ -217,14 +217,16 @@ def test_a_flipped_byte_of_the_frame_is_refused_at_its_row(client, tmp_path, row
     data[row * ROW_LENGTH] ^= 0x40
     path = tmp_path / "flipped.pb"
     path.write_bytes(data)
-    assert f"byte {row * ROW_LENGTH}: not a row of schema version 1" in failure_of(client, path).message
+    told = f"byte {row * ROW_LENGTH}: not a row of schema version {SCHEMA_VERSION}"
+    assert told in failure_of(client, path).message
 
 
 def test_a_row_of_another_schema_version_is_refused(client, tmp_path):
     rows = some_rows(3)
-    rows["schema_version"][1] = 2
+    rows["schema_version"][1] = SCHEMA_VERSION + 1
     message = failure_of(client, write(tmp_path / "new.pb", rows)).message
-    assert f"byte {ROW_LENGTH}: not a row of schema version 1 (it reads 2)" in message
+    told = f"not a row of schema version {SCHEMA_VERSION} (it reads {SCHEMA_VERSION + 1})"
+    assert f"byte {ROW_LENGTH}: {told}" in message
 
 
 def test_what_is_no_telemetry_is_refused_with_what_is(client, tmp_path):

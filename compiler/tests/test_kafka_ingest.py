@@ -189,7 +189,8 @@ with open_store(dsn) as client:
     migrate(client)
     with open_topic(parse_topic(address), {}) as reader:
         report = kafka_ingest.ingest_topic(client, reader, follow=False)
-    print(report.rows, report.repeated, *client.query("SELECT count(), uniqExact(cookie) FROM socket_samples").result_rows[0])
+    stored = client.query("SELECT count(), uniqExact(cookie) FROM socket_samples").result_rows[0]
+    print(report.rows, report.repeated, *stored)
 """
 
 
