@@ -136,11 +136,10 @@ def _standing(fate: Fate) -> Iterator[tuple[str, str]]:
         name, rule_name = trial.experiment.name, trial.experiment.on
         if trial.off:
             yield "experiment", f"{name}: {rule_name} is off in this period, every host is control"
+        elif trial.hosts:
+            yield "experiment", f"{name}: control hosts without {rule_name}: {', '.join(trial.hosts)}"
         else:
-            yield (
-                "experiment",
-                f"{name}: control hosts without {rule_name}: {', '.join(trial.hosts) or 'none'}",
-            )
+            yield "experiment", f"{name}: no host is control now"
     for prefix, setting in fate.initcwnds[:1]:
         at = f"(line {setting.clause.line})"
         yield "initcwnd", f"{counted(setting.segments, 'segment')} for {prefix} by {setting.name} {at}"
