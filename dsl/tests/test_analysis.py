@@ -369,12 +369,12 @@ FIRST, SECOND = apply("first", "slow"), apply("second", "slow", algorithm="cubic
         ),
         (
             [
-                apply("first", "slow", "active 2026-12-01 until 2026-12-09", pops="iad1"),
-                apply("next", "slow", "active 2026-12-02 until 2026-12-03", pops="iad1"),
+                apply("first", "slow", "active 2026-12-02 until 2026-12-03", pops="iad1"),
+                apply("next", "slow", "active 2026-12-01 until 2026-12-09", pops="iad1"),
                 apply("last", "slow", "active 2026-12-08 until 2026-12-12", pops="iad1"),
                 apply("second", "slow", "active 2026-12-01 until 2026-12-10", pops="iad1"),
             ],
-            ["C125", "C125"],
+            ["C125"],
         ),
         ([FIRST, SECOND, "guard g {\nwatch second\nlimit churn <= 10% per run\n}\n"], ["C125"]),
     ],
