@@ -79,9 +79,8 @@ def decide(policy: Policy, telemetry: Telemetry, before: Generation, mark: int) 
         if guard and guard.max_churn and turn.active:
             for pop in set(rule.pops) - out - stopped:
                 had = {key for key in turn.had() if key[0] == pop}
-                new = {key for key in made if key[0] == pop and key not in before.selected}
                 gone = had - made.keys()
-                if had and (len(new) + len(gone)) * 1_000_000 > guard.max_churn.value * len(had):
+                if had and len(gone) * 1_000_000 > guard.max_churn.value * len(had):
                     frozen.add((rule.name, pop))
                     made = {key: was for key, was in made.items() if key[0] != pop} | turn.unchanged(pop)
         deferred |= turn.fresh() - made.keys()

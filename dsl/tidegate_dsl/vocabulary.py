@@ -384,7 +384,7 @@ _GUARD = (
     ClauseRule(
         "limit",
         ("limit churn <= N% per run",),
-        "a run in which a larger share of a POP's prefixes would enter and leave changes nothing there",
+        "a run in which a larger share of a POP's prefixes would leave changes nothing there",
     ),
     ClauseRule(
         "on_failure",
