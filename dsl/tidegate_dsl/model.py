@@ -262,7 +262,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class PolicyTest:
     """A `test` block. On a membership string it is run by the checker, on a recording by `tidegate test`."""
 
     name: str
@@ -304,4 +304,4 @@ class Policy:
     initcwnds: tuple[Initcwnd, ...]
     guards: tuple[Guard, ...]
     experiments: tuple[Experiment, ...]
-    tests: tuple[Test, ...]
+    tests: tuple[PolicyTest, ...]

@@ -81,6 +81,11 @@ UNITS: Final = {
     )
 }
 
+# Units that stand without a blank behind their number: `6h`, and `10 ms`.
+TOUCHING: Final = frozenset(
+    name for name, unit in UNITS.items() if unit.dimension == "duration" and len(name) == 1
+)
+
 # What people write for a unit; only suggested, never accepted.
 UNIT_SPELLINGS: Final = {
     "usec": "us",
