@@ -7,7 +7,7 @@ from typing import Final, Literal
 from . import syntax
 from .diagnostics import Edit, Fix
 from .membership import MEMBER, NOT_MEMBER, UNOBSERVED, figures, missed
-from .model import Bound, Expectation, Membership, Recording, Select, PolicyTest
+from .model import Bound, Expectation, Membership, PolicyTest, Recording, Select
 from .prefixes import Network, check_prefix
 from .quantities import spell
 from .scope import Scope

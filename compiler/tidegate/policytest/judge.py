@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tidegate_dsl.model import Expectation, Membership, Policy, Select, PolicyTest
+from tidegate_dsl.model import Expectation, Membership, Policy, PolicyTest, Select
 
 from tidegate.errors import BAD_INPUT, Failure
 from tidegate.judged import Judged, judged, misses

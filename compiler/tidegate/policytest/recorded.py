@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tidegate_dsl.model import Policy, Recording, PolicyTest
+from tidegate_dsl.model import Policy, PolicyTest, Recording
 
 from tidegate.errors import Failure
 from tidegate.policytest.judge import Tried, judge_measured
