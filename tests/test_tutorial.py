@@ -14,7 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 START = "mkdir -p build/tutorial\ncp -r inventory build/tutorial/\ncd build/tutorial\n"
-FENCE = re.compile(r"^```(?P<kind>\w+)(?: (?P<file>[\w./]+))?(?P<more> \+)?\n(?P<body>.*?)^```$", re.M | re.S)
+FENCE = re.compile(
+    r"^```(?P<kind>\w+)(?: (?P<file>[\w./]+))?(?P<more> \+)?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 def followed(text: str, directory: Path) -> str:
