@@ -6,7 +6,7 @@ membership must, and from the member bits that Tidegate made when it closed the 
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -66,22 +66,22 @@ WITH grid AS (
     WHERE of_window % 100 >= 8
 )
 SELECT {{view:String}}, concat('pop', toString(pop_number)),
-    toIPv6(concat('2001:db8:', hex(toUInt16(prefix_number)), '::')), 56,
+    toIPv6(concat('2001:db8:', hex(toUInt16(row.1)), '::')), 56,
     toDateTime({int(START.timestamp())} + window_number * {STEP_S}, 'UTC'),
-    20 + of_window % 50, rate, threshold, rate <= threshold, rate,
-    toUInt32(5000 + of_prefix % 100000), 0, 0, of_window % 40, 1000
+    20 + row.3 % 50, row.4, threshold, row.4 <= threshold, row.4,
+    toUInt32(5000 + row.2 % 100000), 0, 0, row.3 % 40, 1000
 FROM (
-    SELECT *, arraySort(groupArray(rate) OVER ranked)[intDiv(count() OVER ranked + 4, 5)] AS threshold
-    FROM grid WINDOW ranked AS (PARTITION BY pop_number, window_number)
+    SELECT pop_number, window_number, arraySort(groupArray(rate))[intDiv(count() + 4, 5)] AS threshold,
+        groupArray((prefix_number, of_prefix, of_window, rate)) AS rows
+    FROM grid GROUP BY pop_number, window_number
 )
+ARRAY JOIN rows AS row
 """
 _FOR_PEERS = """
 SELECT toString(pop) AS pop, toString(prefix) AS prefix, prefix_length, window_start, value, member, delivery_rate,
     min_rtt, retransmitted_segments, data_segments
 FROM prefix_windows ORDER BY prefix_windows.pop, prefix_windows.prefix, prefix_length, window_start
 """
-
-Rows = list[tuple[object, ...]]
 
 
 def measure() -> dict[str, dict[str, object]]:
@@ -96,8 +96,8 @@ def measure() -> dict[str, dict[str, object]]:
         windows = client.query_arrow(_FOR_PEERS)
         duckdb = DuckDb(windows, SELECT, int(START.timestamp()))
         polars = Polars(windows, SELECT, int(START.timestamp()))
-        contenders: dict[str, Callable[[], Rows]] = {
-            "tidegate": lambda: _rows(qualifying(client, SELECT, MARK)),
+        contenders: dict[str, Callable[[], Sequence[object]]] = {
+            "tidegate": lambda: qualifying(client, SELECT, MARK),
             "duckdb": lambda: duckdb.select(given_members=False),
             "polars": lambda: polars.select(given_members=False),
             "duckdb_given_members": lambda: duckdb.select(given_members=True),
@@ -124,11 +124,11 @@ def measure() -> dict[str, dict[str, object]]:
     return figures
 
 
-def _in_turns(contenders: dict[str, Callable[[], Rows]]) -> tuple[dict[str, list[float]], int]:
+def _in_turns(contenders: dict[str, Callable[[], Sequence[object]]]) -> tuple[dict[str, list[float]], int]:
     """Each contender's seconds, run after a run to warm up; what else the machine does meets all of them."""
-    expected = sorted(contenders["tidegate"]())
+    expected = sorted(map(_row, contenders["tidegate"]()))
     for name, run in contenders.items():
-        if sorted(run()) != expected:
+        if sorted(map(_row, run())) != expected:
             raise AssertionError(f"{name} selects other rows")
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(REPEATS):
@@ -139,12 +139,11 @@ def _in_turns(contenders: dict[str, Callable[[], Rows]]) -> tuple[dict[str, list
     return seconds, len(expected)
 
 
-def _rows(selected: list[Measurement]) -> Rows:
-    """As the peers give them."""
-    rows: Rows = []
-    for m in selected:
-        address, _, length = m.prefix.partition("/")
-        persistence = (m.windows, m.member_windows, m.flips, m.adjacent_pairs)
-        sums = (m.retransmitted_segments, m.data_segments)
-        rows.append((m.pop, address, int(length), *persistence, m.delivery_rate, m.min_rtt, *sums))
-    return rows
+def _row(selected: object) -> object:
+    """A measurement as the peers give it."""
+    if not isinstance(selected, Measurement):
+        return selected
+    address, _, length = selected.prefix.partition("/")
+    persistence = (selected.windows, selected.member_windows, selected.flips, selected.adjacent_pairs)
+    sums = (selected.retransmitted_segments, selected.data_segments)
+    return (selected.pop, address, int(length), *persistence, selected.delivery_rate, selected.min_rtt, *sums)
