@@ -1,12 +1,19 @@
-"""How long selection takes over closed windows: 50 POPs x 2,000 prefixes x 72 windows in the embedded engine."""
+"""How long selection takes over closed windows: 50 POPs x 2,000 prefixes x 72 windows in the embedded engine.
+
+DuckDB and Polars select the same rows of the same windows twice: ranking the values themselves, as who keeps no
+membership must, and from the member bits that Tidegate made when it closed the windows.
+"""
 
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-from tidegate.select import qualifying
+from select_duckdb import DuckDb
+from select_polars import Polars
+from tidegate.select import Measurement, qualifying
 from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import open_store
 from tidegate.windows import view_of
@@ -41,9 +48,14 @@ SELECT = Select(
     hold=None,
 )
 
-# A prefix's rate is its own level with noise of each window; 8% of the windows are not observed.
+_COLUMNS = (
+    "view, pop, prefix, prefix_length, window_start, samples, value, threshold, member,"
+    " delivery_rate, min_rtt, rtt, cwnd, retransmitted_segments, data_segments"
+)
+# A prefix's rate is its own level with noise of each window; 8% of the windows are not observed. The threshold is the
+# one of the language, the ceil(n / 5)-th smallest value.
 _FILL = f"""
-INSERT INTO prefix_windows
+INSERT INTO prefix_windows ({_COLUMNS})
 WITH grid AS (
     SELECT p.number AS pop_number, x.number AS prefix_number, w.number AS window_number,
         cityHash64(pop_number, prefix_number) AS of_prefix,
@@ -54,18 +66,26 @@ WITH grid AS (
     WHERE of_window % 100 >= 8
 )
 SELECT {{view:String}}, concat('pop', toString(pop_number)),
-    toIPv6(concat('2001:db8:', hex(toUInt16(prefix_number)), '::')), 56,
+    toIPv6(concat('2001:db8:', hex(toUInt16(row.1)), '::')), 56,
     toDateTime({int(START.timestamp())} + window_number * {STEP_S}, 'UTC'),
-    20 + of_window % 50, rate, threshold, rate <= threshold, rate,
-    toUInt32(20000 + of_prefix % 100000), 0, 0, of_window % 40, 1000
+    20 + row.3 % 50, row.4, threshold, row.4 <= threshold, row.4,
+    toUInt32(5000 + row.2 % 100000), 0, 0, row.3 % 40, 1000
 FROM (
-    SELECT *, quantileExactLow(0.2)(rate) OVER (PARTITION BY pop_number, window_number) AS threshold FROM grid
+    SELECT pop_number, window_number, arraySort(groupArray(rate))[intDiv(count() + 4, 5)] AS threshold,
+        groupArray((prefix_number, of_prefix, of_window, rate)) AS rows
+    FROM grid GROUP BY pop_number, window_number
 )
+ARRAY JOIN rows AS row
+"""
+_FOR_PEERS = """
+SELECT toString(pop) AS pop, toString(prefix) AS prefix, prefix_length, window_start, value, member, delivery_rate,
+    min_rtt, retransmitted_segments, data_segments
+FROM prefix_windows ORDER BY prefix_windows.pop, prefix_windows.prefix, prefix_length, window_start
 """
 
 
 def measure() -> dict[str, dict[str, object]]:
-    """{"select.seconds": ...}: the median of repeated runs, warm."""
+    """Seconds of a selection, and their ratio to those of two peers: medians of runs that take turns, warm."""
     with (
         tempfile.TemporaryDirectory() as directory,
         open_store(f"chdb://{Path(directory) / 'store'}") as client,
@@ -73,17 +93,57 @@ def measure() -> dict[str, dict[str, object]]:
         migrate(client)
         client.command(_FILL, parameters={"view": view_of(SELECT)})
         client.command("OPTIMIZE TABLE prefix_windows FINAL")
-        rows = client.query("SELECT count() FROM prefix_windows").result_rows[0][0]
-        seconds = []
-        for _ in range(REPEATS + 1):
-            begin = time.perf_counter()
-            selected = qualifying(client, SELECT, MARK)
-            seconds.append(time.perf_counter() - begin)
-        return {
-            "select.seconds": {
-                "value": round(median(seconds[1:]), 3),
-                "unit": "s",
-                "against": f"{rows} closed windows ({POPS} POPs x {PREFIXES} prefixes x {WINDOWS} windows),"
-                f" {len(selected)} selected",
-            }
+        windows = client.query_arrow(_FOR_PEERS)
+        duckdb = DuckDb(windows, SELECT, int(START.timestamp()))
+        polars = Polars(windows, SELECT, int(START.timestamp()))
+        contenders: dict[str, Callable[[], Sequence[object]]] = {
+            "tidegate": lambda: qualifying(client, SELECT, MARK),
+            "duckdb": lambda: duckdb.select(given_members=False),
+            "polars": lambda: polars.select(given_members=False),
+            "duckdb_given_members": lambda: duckdb.select(given_members=True),
+            "polars_given_members": lambda: polars.select(given_members=True),
         }
+        seconds, selected = _in_turns(contenders)
+        size = f"{windows.num_rows} closed windows ({POPS} POPs x {PREFIXES} prefixes x {WINDOWS} windows)"
+    ours = seconds.pop("tidegate")
+    figures: dict[str, dict[str, object]] = {
+        "select.seconds": {
+            "value": round(median(ours), 3),
+            "unit": "s",
+            "against": f"{size}, {selected} selected; {min(ours):.3f} s at best",
+        }
+    }
+    for peer, taken in seconds.items():
+        how = "reads the member bits" if peer.endswith("given_members") else "ranks the values itself"
+        times = f"{median(taken):.3f} s, {min(taken):.3f} s at best"
+        figures[f"select.over_{peer}"] = {
+            "value": round(median(ours) / median(taken), 3),
+            "unit": "ratio",
+            "against": f"a query that {how}: the same {selected} rows in {times}",
+        }
+    return figures
+
+
+def _in_turns(contenders: dict[str, Callable[[], Sequence[object]]]) -> tuple[dict[str, list[float]], int]:
+    """Each contender's seconds, run after a run to warm up; what else the machine does meets all of them."""
+    expected = sorted(map(_row, contenders["tidegate"]()))
+    for name, run in contenders.items():
+        if sorted(map(_row, run())) != expected:
+            raise AssertionError(f"{name} selects other rows")
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(REPEATS):
+        for name, run in contenders.items():
+            begin = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - begin)
+    return seconds, len(expected)
+
+
+def _row(selected: object) -> object:
+    """A measurement as the peers give it."""
+    if not isinstance(selected, Measurement):
+        return selected
+    address, _, length = selected.prefix.partition("/")
+    persistence = (selected.windows, selected.member_windows, selected.flips, selected.adjacent_pairs)
+    sums = (selected.retransmitted_segments, selected.data_segments)
+    return (selected.pop, address, int(length), *persistence, selected.delivery_rate, selected.min_rtt, *sums)

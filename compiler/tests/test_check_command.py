@@ -168,8 +168,8 @@ class TestFixes:
         done = check("--fix", "--diff", "bad.tide", "good.tide")
         changed = [line for line in done.stdout.splitlines() if line[0] in "+-"]
         assert changed == [
-            "--- bad.tide (as it is)",
-            "+++ bad.tide (fixed)",
+            "--- bad.tide",
+            "+++ bad.tide",
             "-  in  euorpe",
             "-  set initcwnd 500 segments",
             "+  in  europe",

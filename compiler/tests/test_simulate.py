@@ -48,7 +48,7 @@ SLOW_CLIENTS = Select(
     ),
     over_us=6 * 3600 * 1_000_000,
     step_us=300 * 1_000_000,
-    rank=Rank(200_000, CLAUSE),
+    rank=Rank("bottom", 200_000, None, CLAUSE),
     min_duty_cycle=bound(600_000),
     max_flap_rate=bound(100_000),
     min_windows=bound(54),

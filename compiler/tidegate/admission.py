@@ -12,7 +12,7 @@ def within(turn: Turn, staying: list[Decision]) -> tuple[list[Decision], list[Re
     kept: list[Decision] = []
     over: list[Released] = []
     count: Counter[str] = Counter()
-    for d in sorted(staying, key=lambda d: (d.action == "held", _speed(turn, d.metrics), place(d))):
+    for d in sorted(staying, key=lambda d: (d.action == "held", _order(turn, d.metrics), place(d))):
         limit = turn.rule.max_prefixes.get(d.pop)
         count[d.pop] += 1
         if limit is None or count[d.pop] <= limit.value or turn.stop(d.pop):
@@ -51,7 +51,7 @@ def _entrants(turn: Turn) -> list[Measurement]:
         and (m.pop, m.prefix) not in turn.taken
         and (m.pop, m.prefix) not in turn.before
     ]
-    return sorted(found, key=lambda m: (_speed(turn, m), m.pop, prefix_order(m.prefix)))
+    return sorted(found, key=lambda m: (_order(turn, m), m.pop, prefix_order(m.prefix)))
 
 
 def _barred(turn: Turn, pop: str, selected: int, new: int) -> str | None:
@@ -81,5 +81,13 @@ def _added(turn: Turn, m: Measurement) -> Decision:
     )
 
 
-def _speed(turn: Turn, metrics: Measurement | None) -> int:
-    return (metrics and metrics.metric(turn.select.metric)) or 0
+def _order(turn: Turn, metrics: Measurement | None) -> tuple[bool, int]:
+    """The slowest first, by the end that the rank is taken from; who was not observed stands last."""
+    value = (metrics and metrics.metric(turn.select.metric)) or 0
+    rank = turn.select.rank
+    highest = (
+        rank.absolute.comparison in {">", ">="}
+        if rank.share_ppm is None and rank.absolute
+        else rank.side == "top"
+    )
+    return metrics is None, -value if highest else value

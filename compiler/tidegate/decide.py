@@ -73,17 +73,16 @@ def _take(turn: Turn) -> Outcome:
 
 
 def _churning(turn: Turn, made: Outcome, guard: Guard | None) -> dict[tuple[str, str], GuardState]:
-    """The states of the POPs that a bound on churn stops: of the rule's own, how many would enter and leave."""
+    """The states of the POPs that a bound on churn stops: of the rule's own, how many would leave."""
     name = turn.rule.name
     if guard is None or guard.max_churn is None or not turn.active:
         return {}
     had = Counter(d.pop for key, d in turn.before.items() if d.rule == name and key not in turn.taken)
-    entering = Counter(d.pop for d in made.decisions if d.action == "added")
     leaving = Counter(r.pop for r in made.released if turn.before[r.pop, r.prefix].rule == name)
     found = {}
     for pop in turn.rule.pops:
         state = turn.guards[name, pop]
-        judged = churned(guard, state, had=had[pop], entering=entering[pop], leaving=leaving[pop])
+        judged = churned(guard, state, had=had[pop], leaving=leaving[pop])
         if judged != state:
             found[name, pop] = judged
     return found

@@ -15,7 +15,7 @@ from tidegate.times import parse_time
 from tidegate.turn import active, draw
 
 Document = dict[str, Any]
-Kind = Literal["added", "kept", "held", "released", "deferred", "absent"]
+Kind = Literal["added", "kept", "held", "released", "deferred", "absent", "elsewhere"]
 PPM: Final = 1_000_000
 
 
@@ -39,7 +39,7 @@ class Fate:
     """What the plan says of a prefix in a POP, from the view of one select.
 
     Attributes:
-        kind: what was decided; `absent`: the plan does not name it.
+        kind: what was decided; `absent`: the plan does not name it; `elsewhere`: a rule of another select decided.
         rule: the rule that decided; None where nothing did.
         because: the clause that is the reason, as the plan has it.
         arm: `treated` or `held_out`; None where it is not selected.
@@ -84,11 +84,14 @@ def was_selected(plan: Plan, policy: Policy, select: Select, pop: str, prefix: s
 def fate_of(plan: Plan, policy: Policy, select: Select, pop: str, prefix: str) -> Fate:
     """Read a prefix's fate from a plan and its policy; no telemetry is needed."""
     kind, entry = _entry(plan.pops[pop], prefix)
+    of = _select_of(policy, entry)
+    if of is not None and of.name != select.name:
+        kind, entry = "elsewhere", {key: entry[key] for key in ("rule", "because")}
     rules = tuple(rule for rule in policy.applies if rule.select == select.name and pop in rule.pops)
     names = {rule.name for rule in rules}
-    decided = next((rule for rule in policy.applies if rule.name == entry.get("rule")), None)
+    decided = next((rule for rule in rules if rule.name == entry.get("rule")), None)
     qualified = entry.get("qualified_at")
-    hold = _select_of(policy, decided, select).hold_us
+    hold = of.hold_us if of else 0
     body = plan.pops[pop]
     return Fate(
         kind=kind,
@@ -128,8 +131,10 @@ def _entry(body: Document, prefix: str) -> tuple[Kind, Document]:
     return "absent", {}
 
 
-def _select_of(policy: Policy, rule: Apply | None, otherwise: Select) -> Select:
-    return next((s for s in policy.selects if rule and s.name == rule.select), otherwise)
+def _select_of(policy: Policy, entry: Document) -> Select | None:
+    """Whose view decided; None where nothing did, or the policy has that rule no more."""
+    named = {rule.name: rule.select for rule in policy.applies}.get(entry.get("rule", ""))
+    return next((select for select in policy.selects if select.name == named), None)
 
 
 def _released_until(policy: Policy, state: GuardState) -> datetime | None:

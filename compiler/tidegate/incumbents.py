@@ -32,9 +32,9 @@ def _own(turn: Turn, known: Known) -> tuple[list[Decision], list[Released]]:
         if prior.rule != turn.rule.name or key in turn.taken:
             continue
         metrics, remains = known.get(key, (None, False))
-        fate = _withdrawn(turn, prior) or _disowned(turn, prior)
-        fate = fate or _frozen(turn, prior, metrics, remains=remains)
-        fate = fate or _judged(turn, prior, metrics, remains=remains)
+        gone = _withdrawn(turn, prior) or _disowned(turn, prior)
+        kept = gone or _frozen(turn, prior, metrics, remains=remains)
+        fate = kept or _judged(turn, prior, metrics, remains=remains)
         if isinstance(fate, Decision):
             staying.append(fate)
         else:

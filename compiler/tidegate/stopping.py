@@ -1,7 +1,7 @@
 """What stops a rule in a POP: the policy's `guard` blocks. No I/O, no clock.
 
 Not to be confused with Open Policy Agent, which judges what a whole run decided (`guard.py`). These blocks compare
-a rule's treated prefixes with those that it holds out, and bound how much of a POP one run may turn over.
+a rule's treated prefixes with those that it holds out, and bound how much of a POP one run may let go.
 """
 
 from collections import defaultdict
@@ -70,17 +70,17 @@ def judge_guards(
     return judged
 
 
-def churned(guard: Guard, state: GuardState, had: int, entering: int, leaving: int) -> GuardState:
+def churned(guard: Guard, state: GuardState, had: int, leaving: int) -> GuardState:
     """The state with `limit churn` judged as well, on what the rule would do in the POP.
 
-    What moves from one rule to another neither enters nor leaves, and a POP without prefixes has none to churn.
+    What moves from one rule to another does not leave, and growth is bounded by the rule's limits, not here.
     """
     bound = guard.max_churn
     if bound is None or not had or state.status in {"frozen", "released"}:
         return state
-    if (entering + leaving) * PPM <= bound.value * had:
+    if leaving * PPM <= bound.value * had:
         return state
-    because = f"{cite(bound.clause)}: {entering} would enter and {leaving} would leave, of {had}"
+    because = f"{cite(bound.clause)}: {leaving} of {had} would leave"
     return replace(state, status="frozen", because=because)
 
 

@@ -73,10 +73,12 @@ def check_policy(
     scope = Scope(source, fleet, limits, selects, applies, findings)
     for block in blocks["select"]:
         made = check_select(block, scope)
-        # A test of a select that lacks a clause would fail for the mistake that is reported already.
+        # A test of a select that lacks a clause would fail for the mistake that is reported already, and a guard of a
+        # rule that lacks its hold-out likewise.
         selects.setdefault(block.name.text, None if block.body.broken else made)
     for block in blocks["apply"]:
-        applies.setdefault(block.name.text, check_apply(block, scope))
+        rule = check_apply(block, scope)
+        applies.setdefault(block.name.text, None if block.body.broken else rule)
     learns = _each(blocks["learn"], lambda block: check_learn(block, scope))
     check_one_learn_per_pop(learns, scope)
     initcwnds = _each(blocks["initcwnd"], lambda block: check_initcwnd(block, scope))

@@ -32,10 +32,10 @@ def check_apply(block: syntax.Block, scope: Scope) -> Apply | None:
     per_run = _limit(clauses, scope, new=True)
     active = _active(find(clauses, syntax.Active), scope)
     hold_out = find(clauses, syntax.HoldOut)
-    share = 0
+    share: int | None = 0
     if hold_out:
-        share = reduce_within(hold_out.share, "ratio", HOLD_OUT_RANGE, "hold_out", scope.findings) or 0
-    if select is None or pops is None or algorithm is None:
+        share = reduce_within(hold_out.share, "ratio", HOLD_OUT_RANGE, "hold_out", scope.findings)
+    if select is None or pops is None or algorithm is None or share is None:
         return None
     return Apply(
         name=block.name.text,

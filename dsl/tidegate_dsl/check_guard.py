@@ -1,6 +1,7 @@
 """A `guard` block: what stops a rule in a POP."""
 
-from typing import Literal
+import re
+from typing import Final, Literal
 
 from . import syntax
 from .conditions import check_metric
@@ -16,6 +17,7 @@ from .vocabulary import (
     RELEASE_RANGE,
 )
 
+_PERCENTILE: Final = re.compile(r"p([1-9][0-9]?)")
 _SIDES: dict[str, Literal["<", ">"]] = {"<": "<", ">": ">"}
 
 
@@ -80,8 +82,8 @@ def _abort(clause: syntax.Abort, scope: Scope) -> Abort | None:
 
 
 def _percentile(name: syntax.Name, scope: Scope) -> int | None:
-    digits = name.text[1:]
-    value = int(digits) if name.text.startswith("p") and digits.isdigit() and len(digits) < 3 else 0
+    written = _PERCENTILE.fullmatch(name.text)
+    value = int(written[1]) if written else 0
     if PERCENTILE_RANGE.low <= value <= PERCENTILE_RANGE.high:
         return value
     scope.findings.error(

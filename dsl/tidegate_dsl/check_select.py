@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from . import syntax
 from .conditions import check_condition, check_metric, check_together
-from .diagnostics import replacement
+from .diagnostics import Edit, Fix, replacement
 from .model import Bound, Clause, Condition, Rank, Select, TrafficClass
 from .quantities import count_within, reduce_within, spell
 from .scope import Scope
@@ -76,6 +76,18 @@ def _measure(clause: syntax.Measure | None, scope: Scope) -> tuple[str, int, int
     if clause is None:
         return None
     metric = check_metric(clause.metric, "measure", scope.findings)
+    if clause.ipv6.mantissa <= _BITS["IPv4"] < clause.ipv4.mantissa:
+        scope.findings.error(
+            "T105",
+            f"IPv4 has no prefix of length `{clause.ipv4.text}`",
+            clause.ipv4.span,
+            help="the length for IPv4 stands first",
+            fix=Fix(
+                "swap the two lengths",
+                (Edit(clause.ipv4.span, clause.ipv6.text), Edit(clause.ipv6.span, clause.ipv4.text)),
+            ),
+        )
+        return None
     ipv4 = _length(clause.ipv4, "IPv4", scope)
     ipv6 = _length(clause.ipv6, "IPv6", scope)
     return (metric.name, ipv4, ipv6) if metric and ipv4 and ipv6 else None

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from . import syntax
 from .diagnostics import Edit, Fix
 from .membership import MEMBER, NOT_MEMBER, UNOBSERVED, figures, missed
-from .model import Bound, Expectation, Membership, Recording, Select, Test
+from .model import Bound, Expectation, Membership, PolicyTest, Recording, Select
 from .prefixes import Network, check_prefix
 from .quantities import spell
 from .scope import Scope
@@ -23,7 +23,7 @@ _VERDICTS: Final[dict[str, Literal["includes", "excludes"]]] = {
 }
 
 
-def check_test(block: syntax.Block, directory: Path, scope: Scope) -> Test | None:
+def check_test(block: syntax.Block, directory: Path, scope: Scope) -> PolicyTest | None:
     """The test, also one that is run here and fails; None where a part is missing or reported otherwise.
 
     Args:
@@ -51,11 +51,11 @@ def _whole(
     given: Membership | Recording | None,
     made: list[Expectation | None],
     scope: Scope,
-) -> Test | None:
+) -> PolicyTest | None:
     expect = tuple(each for each in made if each is not None)
     if given is None or not expect or len(expect) < len(made):
         return None
-    return Test(block.name.text, scope.clause(block.span), given, expect)
+    return PolicyTest(block.name.text, scope.clause(block.span), given, expect)
 
 
 def _of_recording(expect: syntax.Expect, scope: Scope) -> Expectation | None:
@@ -78,7 +78,7 @@ def _of_recording(expect: syntax.Expect, scope: Scope) -> Expectation | None:
 
 def _of_membership(
     block: syntax.Block, clause: syntax.Given, expects: list[syntax.Expect], scope: Scope
-) -> Test | None:
+) -> PolicyTest | None:
     prefix, pop = check_prefix(clause.prefix, scope.findings), scope.pop(clause.pop)
     given: Membership | None = None
     made: list[Expectation | None] = []

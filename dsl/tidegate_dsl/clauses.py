@@ -56,7 +56,9 @@ def _rank(at: Cursor, first: Token) -> syntax.Clause:
         side = at.name("a side")
         share = at.quantity("a percentage", before=("of",))
         at.words("of", "pop")
-    elif at.is_other_word(METRICS) and nearest(at.token.text, (*SIDES, *METRICS)) in SIDES:
+    elif at.is_other_word(METRICS) and (
+        nearest(at.token.text, (*SIDES, *METRICS)) in SIDES or at.before(Kind.NUMBER)
+    ):
         at.choice(SIDES, "`bottom`, `top` or a metric")  # reports the slip
     if side is None or at.is_word("and"):
         if side is not None:
@@ -113,11 +115,17 @@ def _in(at: Cursor, first: Token) -> syntax.Clause:
 
 
 def _pops(at: Cursor) -> tuple[syntax.Name, ...]:
-    names = [at.name("a POP or group")]
+    names = [_pop(at)]
     while at.is_punctuation(","):
         at.take()
-        names.append(at.name("a POP or group"))
+        names.append(_pop(at))
     return tuple(names)
+
+
+def _pop(at: Cursor) -> syntax.Name:
+    if at.is_word("except"):
+        raise at.fail("a POP or group")
+    return at.name("a POP or group")
 
 
 def _set_algorithm(at: Cursor, first: Token) -> syntax.Clause:
@@ -203,7 +211,9 @@ def _for(at: Cursor, first: Token) -> syntax.Clause:
 
 
 def _target(at: Cursor) -> syntax.Name:
-    return at.choice(FAMILIES, "a family") if at.token.kind is Kind.WORD else at.prefix()
+    if at.token.kind is Kind.WORD:
+        return at.choice(FAMILIES, "`ipv4`, `ipv6` or a prefix", what="write a prefix or one of")
+    return at.prefix()
 
 
 def _set_window(at: Cursor, first: Token) -> syntax.Clause:
@@ -219,6 +229,9 @@ def _rule_of(at: Cursor, first: Token) -> syntax.Clause:
 
 def _abort(at: Cursor, first: Token) -> syntax.Clause:
     at.words("when")
+    first_word = at.token.text
+    if first_word[:1] == "p" and first_word[1:].isdigit():
+        raise at.fail("a metric", way_out="the percentile stands behind its metric: `delivery_rate p10`")
     metric = at.name("a metric")
     percentile = at.name("a percentile such as `p10`")
     comparison = at.comparison("<", ">")

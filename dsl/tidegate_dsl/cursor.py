@@ -63,6 +63,10 @@ class Cursor:
         """Whether the next token is a word, and none of these."""
         return self.token.kind is Kind.WORD and self.token.text not in texts
 
+    def before(self, kind: Kind) -> bool:
+        """Whether a token of this kind follows the next one."""
+        return self._tokens[min(self._index + 1, len(self._tokens) - 1)].kind is kind
+
     @property
     def at_end(self) -> bool:
         """Whether the clause ends here: line, block or file."""
@@ -78,10 +82,30 @@ class Cursor:
             index += 1
         return False
 
+    @property
+    def reported(self) -> bool:
+        """Whether something in the rest of the line is no token, which is reported already."""
+        index = self._index
+        while self._tokens[index].kind not in (Kind.NEWLINE, Kind.END, Kind.BROKEN):
+            index += 1
+        return self._tokens[index].kind is Kind.BROKEN
+
+    def closes_within(self, blocks: Collection[str]) -> bool:
+        """Whether the next brace is a `}` behind which neither one of `blocks` nor the end follows."""
+        index = self._index + self.is_punctuation("{")
+        while self._tokens[index].kind is not Kind.END and self._tokens[index].text not in ("{", "}"):
+            index += 1
+        if self._tokens[index].text != "}":
+            return False
+        index += 1
+        while self._tokens[index].kind is Kind.NEWLINE:
+            index += 1
+        return self._tokens[index].kind is not Kind.END and self._tokens[index].text not in blocks
+
     def fail(self, expected: str, *, way_out: str | None = None, fix: Fix | None = None) -> GiveUp:
         """Report that `expected` should stand here; raise what this returns."""
         token = self.token
-        if token.kind is Kind.BROKEN:
+        if self.reported:
             return GiveUp()
         if self.at_end and not self.is_punctuation("}"):
             last = self.last
@@ -124,6 +148,13 @@ class Cursor:
             index += 1
         return opens(self._tokens[index])
 
+    def brace_on_next_line(self) -> bool:
+        """Whether the next line starts with `{`."""
+        index = self._index
+        while self._tokens[index].kind not in (Kind.NEWLINE, Kind.END):
+            index += 1
+        return opens(self._tokens[min(index + 1, len(self._tokens) - 1)])
+
     def missing_at_end(self, text: str) -> Fix | None:
         """The fix that writes `text` at the end of the line, where the line ends too early."""
         if self.token.kind is not Kind.NEWLINE:
@@ -145,13 +176,14 @@ class Cursor:
         token = self.take()
         return Name(token.text, token.span)
 
-    def choice(self, options: Collection[str], what: str) -> Name:
-        """Take one of a few words."""
+    def choice(self, options: Collection[str], expected: str, *, what: str = "one of") -> Name:
+        """Take one of a few words; `what` stands before their list in the help."""
         if self.is_word(*options):
-            return self.name(what)
+            return self.name(expected)
         if self.token.kind is Kind.WORD:
-            raise self.fail(what, way_out=advice(self.token.text, options), fix=self._spelled(options))
-        raise self.fail(f"{what}: {listed(options)}")
+            way_out = advice(self.token.text, options, what=what)
+            raise self.fail(expected, way_out=way_out, fix=self._spelled(options))
+        raise self.fail(f"{expected}: {listed(options)}")
 
     def string(self, what: str) -> Name:
         """Take a string; its text comes without the quotes."""
@@ -222,6 +254,8 @@ class Cursor:
 
     def comparison_of_metric(self, what: str, *, before: Collection[str] = ()) -> Test:
         """Take `METRIC COMPARISON VALUE`, or a flag, which has no place here: the checker says so."""
+        if self.is_word("not"):
+            raise self.fail(what, way_out="flags, and so `not`, stand in `where` only")
         metric = self.name(what)
         if self.at_end and metric.text in METRICS and METRICS[metric.text].dimension == "flag":
             return Test(metric, None, None, False, metric.span)

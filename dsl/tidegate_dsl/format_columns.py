@@ -6,14 +6,11 @@ from typing import Final
 
 from .format_lines import Line
 from .lexer import NUMBER, Kind, Token
-from .vocabulary import UNITS
+from .vocabulary import TOUCHING, UNITS
 
 _INDENT: Final = "  "
 _ARGUMENTS: Final = 9  # the first column of a clause's arguments, unless a longer keyword pushes it out
 _GAP: Final = 2  # the least distance between code and a comment behind it
-_TOUCHING: Final = frozenset(
-    name for name, unit in UNITS.items() if unit.dimension == "duration" and len(name) == 1
-)
 
 
 def write(lines: Sequence[Line]) -> str:
@@ -75,13 +72,13 @@ def _spaced(tokens: Sequence[Token]) -> str:
 def _touch(before: Token, token: Token) -> bool:
     if token.text in (",", "%"):
         return True
-    return before.kind is Kind.NUMBER and before.text[-1].isdigit() and token.text in _TOUCHING
+    return before.kind is Kind.NUMBER and before.text[-1].isdigit() and token.text in TOUCHING
 
 
 def _number(token: Token) -> str:
     """A number, and behind a blank the unit that touches it; what is no unit stays where it is."""
     match = NUMBER.fullmatch(token.text)
     unit = match[3] if match else None
-    if unit in UNITS and unit not in _TOUCHING:
+    if unit in UNITS and unit not in TOUCHING:
         return f"{token.text.removesuffix(unit)} {unit}"
     return token.text

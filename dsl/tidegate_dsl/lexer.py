@@ -77,6 +77,14 @@ _ATOMS: Final = (
     (Kind.LENGTH, re.compile(r"/[0-9]{1,3}")),
     (Kind.ADDRESS, re.compile(r"[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*(/[0-9]{0,3})?")),
 )
+_NEARLY: Final = (  # what looks like something that the language has
+    (
+        re.compile(r"[0-9]{4}-[0-9]{1,2}-"),
+        "a time is `2026-12-01` or `2026-12-01T06:00Z`: to the minute, in UTC",
+    ),
+    (re.compile(r"p[0-9]+\."), "a percentile is a whole number, `p1` to `p99`"),
+    (re.compile(r"[A-Za-z0-9_-]*[./]"), "a path stands in quotes"),
+)
 _BYTE_ORDER_MARK: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
@@ -162,9 +170,9 @@ def _spaces(pieces: tuple[_Piece, ...], byte: int, number: int) -> Fix:
 def _report(broken: Token, spaces: Fix, findings: Findings) -> None:
     text, span = broken.text, broken.span
     if text.startswith('"'):
-        findings.error(
-            "L001", "this string has no closing quote", span, help='end it with `"` on the same line'
-        )
+        ended = not text.strip('" {')  # what is left behind a quote that was meant to close
+        way_out = 'is its opening `"` missing?' if ended else 'end it with `"` on the same line'
+        findings.error("L001", "this string has no closing quote", span, help=way_out)
     elif NUMBER.fullmatch(text):
         findings.error("L003", f"this number has more than {MAX_DIGITS} digits", span)
     else:
@@ -184,4 +192,4 @@ def _way_out(text: str) -> str | None:
         return "numbers have no sign"
     if not text.isascii():
         return "outside of strings and comments only ASCII is written"
-    return None
+    return next((way_out for pattern, way_out in _NEARLY if pattern.match(text)), None)

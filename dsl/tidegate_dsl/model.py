@@ -179,8 +179,8 @@ class Guard:
         watch: the name of the apply rule.
         aborts: comparisons with the hold-out; one that is true stops the rule.
         min_per_arm: prefixes that each arm needs before an abort is judged.
-        max_churn: share of the selected prefixes that may enter and leave in one run, in ppm; beyond it the rule
-            keeps in this POP what it has.
+        max_churn: share of the selected prefixes that may leave in one run, in ppm; beyond it the rule keeps in this
+            POP what it has.
         release_us: after an abort the rule has no prefixes for so long; None: it keeps what it has (freeze).
         on_failure: where that stands; None without aborts.
     """
@@ -262,7 +262,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class PolicyTest:
     """A `test` block. On a membership string it is run by the checker, on a recording by `tidegate test`."""
 
     name: str
@@ -304,4 +304,4 @@ class Policy:
     initcwnds: tuple[Initcwnd, ...]
     guards: tuple[Guard, ...]
     experiments: tuple[Experiment, ...]
-    tests: tuple[Test, ...]
+    tests: tuple[PolicyTest, ...]

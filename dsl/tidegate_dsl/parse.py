@@ -3,7 +3,7 @@
 One mistake gives one error: a clause that is reported is left out, and `Body.broken` remembers that it was there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -116,9 +116,8 @@ class _Parser:
         except GiveUp:
             self._skip_clause(deep=self.at.opens_block())
             return
-        self.blocks.append(
-            syntax.Block(kind, name, header, self._body(kind, BLOCKS[kind], GRAMMARS[kind], header))
-        )
+        body = self._body(kind, BLOCKS[kind], GRAMMARS[kind], header)
+        self.blocks.append(syntax.Block(kind, name, header, body))
 
     def _missing_brace(self) -> None:
         """Report a header without `{`, and read on as if it were there."""
@@ -131,8 +130,22 @@ class _Parser:
             self.at.take()
 
     def _body(
-        self, kind: str, rules: Mapping[str, ClauseRule], grammars: Mapping[str, Grammar], header: Span
+        self,
+        kind: str,
+        rules: Mapping[str, ClauseRule],
+        grammars: Mapping[str, Grammar],
+        header: Span,
+        ends: Collection[str] = (),
     ) -> syntax.Body:
+        """What stands between the braces.
+
+        Args:
+            kind: what errors call it.
+            rules: its clauses.
+            grammars: how they are read.
+            header: where it starts.
+            ends: words that stand outside of it only; it ends before one, unclosed.
+        """
         clauses: list[syntax.Clause] = []
         broken: set[str] = set()
         while True:
@@ -142,7 +155,7 @@ class _Parser:
             if self.closed:
                 self.at.take()
                 break
-            if self._ends_unclosed(kind, token):
+            if token.kind is Kind.END or self.at.is_word(*ends) or self._opens_next():
                 if not self.unclosed:
                     self.findings.error(
                         "P104", f"this {kind} block is not closed", header, help="close it with `}`"
@@ -158,14 +171,9 @@ class _Parser:
                 self._unknown_clause(kind, token, rules, broken)
         return syntax.Body(tuple(clauses), frozenset(broken))
 
-    @staticmethod
-    def _ends_unclosed(kind: str, token: Token) -> bool:
-        """Whether the block can not go on here: the file ends, or a line starts like what is outside of it."""
-        if token.kind is not Kind.WORD:
-            return token.kind is Kind.END
-        return token.text in BLOCKS or (
-            kind == "override" and token.text in BLOCKS["apply"].keys() - OVERRIDE.keys()
-        )
+    def _opens_next(self) -> bool:
+        """Whether a block opens here; without a brace its keyword is a mistaken clause: `initcwnd 20 segments`."""
+        return self.at.is_word(*BLOCKS) and (self.at.opens_block() or self.at.brace_on_next_line())
 
     def _clause(
         self,
@@ -178,7 +186,7 @@ class _Parser:
         self.at.forms = rules[first.text].forms
         try:
             clause = grammars[first.text](self.at, first)
-            self._end_of_clause()
+            self._end_of_clause(rules)
         except GiveUp:
             broken.add(first.text)
             self._skip_clause(deep=False)
@@ -190,17 +198,22 @@ class _Parser:
         self.at.forms = rule.forms
         try:
             pop = self.at.name("a POP")
-            self.at.punctuation("{")
+            closed = self.at.closes_within(BLOCKS)
+            if self.at.at_end and closed:
+                self._missing_brace()
+            else:
+                self.at.punctuation("{")
         except GiveUp:
             broken.add(first.text)
             self._skip_clause(deep=self.at.opens_block())
             return
         header = first.span.to(pop.span)
-        body = self._body("override", OVERRIDE, OVERRIDE_GRAMMAR, header)
+        ends = () if closed else BLOCKS["apply"].keys() - OVERRIDE.keys()
+        body = self._body("override", OVERRIDE, OVERRIDE_GRAMMAR, header, ends)
         clauses.append(syntax.Override(f"override {pop.text}", header, pop, body))
         if self.closed:
             try:
-                self._end_of_clause()
+                self._end_of_clause(BLOCKS["apply"])
             except GiveUp:
                 self._skip_clause(deep=False)
 
@@ -209,31 +222,44 @@ class _Parser:
     ) -> None:
         meant = nearest(token.text, rules) if token.kind is Kind.WORD else None
         homes = [block for block, others in BLOCKS.items() if token.text in others]
+        keyword, form = _holding(token.text, rules)
         if token.kind is not Kind.BROKEN:
             if meant:
                 way_out = f"did you mean `{meant}`?"
             elif homes:
                 way_out = f"it belongs in {_either(homes)}"
+            elif form:
+                way_out = f"write `{form}`"
             else:
                 way_out = f"{kind} holds {listed(rules)}"
             fix = spelling(token.span, token.text, rules) if meant else None
             self.findings.error(
                 "P102", f"`{token.text}` is no clause of {kind}", token.span, help=way_out, fix=fix
             )
-        broken.add(meant or "")
+        broken.add(meant or keyword)
         self.at.take()
         self._skip_clause(deep=self.at.opens_block())
 
-    def _end_of_clause(self) -> None:
+    def _end_of_clause(self, rules: Mapping[str, ClauseRule]) -> None:
         if self.at.at_end:
             return
         token = self.at.token
-        if token.kind is not Kind.BROKEN:
+        if not self.at.reported:
+            written = dict.fromkeys(word.strip("[]") for form in self.at.forms for word in form.split())
+            words = [word for word in written if word.islower() and word != token.text]
+            meant = nearest(token.text, words) if token.kind is Kind.WORD else None
+            if token.text in rules:
+                way_out = "write one clause a line"
+            elif meant:
+                way_out = f"did you mean `{meant}`?"
+            else:
+                way_out = f"write {_either(self.at.forms)}"
             self.findings.error(
                 "P106",
                 f"`{token.text}` follows the end of the clause",
                 token.span,
-                help="write one clause a line",
+                help=way_out,
+                fix=spelling(token.span, token.text, words) if meant and token.text not in rules else None,
             )
         raise GiveUp
 
@@ -265,5 +291,14 @@ class _Parser:
             self.at.take()
 
 
-def _either(words: list[str]) -> str:
+def _holding(word: str, rules: Mapping[str, ClauseRule]) -> tuple[str, str]:
+    """The clause, and its form, that a word stands in without its first one: `churn` in `limit churn <= 30%`."""
+    for rule in rules.values():
+        for form in rule.forms:
+            if {word, word.upper()} & set(form.split()):
+                return rule.keyword, form
+    return "", ""
+
+
+def _either(words: Iterable[str]) -> str:
     return " or ".join(f"`{word}`" for word in words)

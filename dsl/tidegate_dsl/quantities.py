@@ -5,7 +5,7 @@ from typing import Final
 from .diagnostics import Findings, Fix, replacement
 from .suggest import advice, listed, spelling
 from .syntax import Quantity
-from .vocabulary import DIMENSION_RANGES, UNIT_SPELLINGS, UNITS, Dimension, Range
+from .vocabulary import DIMENSION_RANGES, TOUCHING, UNIT_SPELLINGS, UNITS, Dimension, Range
 
 _NOUNS: Final[dict[Dimension, tuple[str, str]]] = {
     "duration": ("a duration", "5m"),
@@ -125,7 +125,7 @@ def count_within(quantity: Quantity, bounds: Range, what: str, findings: Finding
 
 
 def spell(value: int, dimension: Dimension) -> str:
-    """A value in base units in the largest unit that gives a whole number; ratios as a decimal percentage."""
+    """A value in base units in the largest unit that gives a whole number, laid out as `tidegate fmt` does."""
     if dimension == "ratio":
         whole, rest = divmod(value, 10_000)
         return f"{whole}.{rest:04d}".rstrip("0").rstrip(".") + "%"
@@ -137,4 +137,4 @@ def spell(value: int, dimension: Dimension) -> str:
     )
     if unit is None:
         return str(value)
-    return f"{value // unit.factor} {unit.name}"
+    return f"{value // unit.factor}{'' if unit.name in TOUCHING else ' '}{unit.name}"

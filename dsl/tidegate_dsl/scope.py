@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from . import syntax
 from .diagnostics import Findings, Fix, replacement
@@ -10,6 +11,8 @@ from .model import Apply, Clause, Fleet, Select
 from .repeats import check_repeats
 from .source import Source, Span
 from .suggest import advice, spelling
+
+B = TypeVar("B", Select, Apply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +41,21 @@ class Scope:
 
     def select(self, name: syntax.Name) -> Select | None:
         """The select of this name, or None where it or the name is reported."""
-        if name.text not in self.selects:
-            way_out = (
-                advice(name.text, self.selects, what="this file has")
-                if self.selects
-                else f"write `select {name.text} {{ … }}`"
-            )
-            fix = spelling(name.span, name.text, self.selects)
-            self.findings.error("N105", f"there is no select `{name.text}`", name.span, help=way_out, fix=fix)
-            return None
-        return self.selects[name.text]
+        return self._named("select", "N105", self.selects, name)
 
     def apply(self, name: syntax.Name) -> Apply | None:
         """The apply rule of this name, or None where it or the name is reported."""
-        if name.text not in self.applies:
-            way_out = (
-                advice(name.text, self.applies, what="this file has")
-                if self.applies
-                else f"write `apply {name.text} {{ … }}`"
-            )
-            fix = spelling(name.span, name.text, self.applies)
-            self.findings.error("N110", f"there is no apply `{name.text}`", name.span, help=way_out, fix=fix)
-            return None
-        return self.applies[name.text]
+        return self._named("apply", "N110", self.applies, name)
+
+    def _named(self, kind: str, code: str, blocks: Mapping[str, B | None], name: syntax.Name) -> B | None:
+        if name.text in blocks:
+            return blocks[name.text]
+        way_out = f"write `{kind} {name.text} {{ … }}`"
+        if blocks:
+            way_out = advice(name.text, blocks, what="this file has")
+        fix = spelling(name.span, name.text, blocks)
+        self.findings.error(code, f"there is no {kind} `{name.text}`", name.span, help=way_out, fix=fix)
+        return None
 
     def pop(self, name: syntax.Name) -> str | None:
         """The POP of this name, or None where it is reported or the fleet is not known."""

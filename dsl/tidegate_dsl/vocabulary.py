@@ -81,6 +81,11 @@ UNITS: Final = {
     )
 }
 
+# Units that stand without a blank behind their number: `6h`, and `10 ms`.
+TOUCHING: Final = frozenset(
+    name for name, unit in UNITS.items() if unit.dimension == "duration" and len(name) == 1
+)
+
 # What people write for a unit; only suggested, never accepted.
 UNIT_SPELLINGS: Final = {
     "usec": "us",
@@ -384,7 +389,7 @@ _GUARD = (
     ClauseRule(
         "limit",
         ("limit churn <= N% per run",),
-        "a run in which a larger share of a POP's prefixes would enter and leave changes nothing there",
+        "a run in which a larger share of a POP's prefixes would leave changes nothing there",
     ),
     ClauseRule(
         "on_failure",

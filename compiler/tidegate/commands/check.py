@@ -125,16 +125,19 @@ def _refuse_what_does_not_go_together(files: tuple[Path, ...], *, with_fixes: bo
 
 def _fix(written: list[Written], options: Options, *, only_show: bool) -> list[CheckResult]:
     """Fix, write or show, and say what was done; what a check says of the files as they are now."""
-    from tidegate.fixing import difference, fix, save  # noqa: PLC0415 - a check alone does not need it
+    from tidegate.fixing import fix  # noqa: PLC0415 - a check alone needs none of these
+    from tidegate.rewrite import rewrite  # noqa: PLC0415
+    from tidegate.unified import for_terminal, unified_diff  # noqa: PLC0415
 
     fixed = [fix(each, options.check) for each in written]
     if only_show:
         for each in fixed:
-            click.echo(difference(each), nl=False)
+            diff = unified_diff(each.before.name, each.before.text, each.text)
+            click.echo(for_terminal(diff, color=colored()) if sys.stdout.isatty() else diff, nl=False)
         return [options.check(each) for each in written]
     for each in fixed:
         if each.made and each.before.file:
-            save(each, each.before.file)
+            rewrite(each.before.file, each.text)
     results = [each.result for each in fixed]
     done: list[dict[str, object]] = [
         {"path": made.path, "line": made.span.line, "code": made.code, "title": made.fix.title}

@@ -17,6 +17,7 @@ from tidegate.policytest.judge import Tried
 from tidegate.policytest.junit import junit_xml
 from tidegate.policytest.read import read_tests
 from tidegate.policytest.run import FileReport, exit_code, run_tests
+from tidegate.sources import find_policies
 
 
 @click.command("test")
@@ -48,12 +49,12 @@ def command(
     limits: Path | None,
     as_json: bool,
 ) -> None:
-    """Run the tests that policies hold, on membership strings and on recorded telemetry.
+    """Run the tests of policies, or of all in a directory, on membership strings and on recorded telemetry.
 
     \b
     tidegate test dsl/examples/edge.tide --coverage
     """
-    tested = [read_tests(path, limits_path(limits)) for path in files]
+    tested = [read_tests(path, limits_path(limits)) for path in find_policies(files)]
     with status("testing") as progress:
         reports = run_tests(tested, name_contains=name_contains, on_progress=progress)
     code = exit_code(reports)

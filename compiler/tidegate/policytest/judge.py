@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tidegate_dsl.model import Expectation, Membership, Policy, Select, Test
+from tidegate_dsl.model import Expectation, Membership, Policy, PolicyTest, Select
 
 from tidegate.errors import BAD_INPUT, Failure
 from tidegate.judged import Judged, judged, misses
@@ -47,7 +47,7 @@ class Tried:
     `failure` says why it could not be run: the recording can not be read, or what reads it is not installed.
     """
 
-    test: Test
+    test: PolicyTest
     findings: tuple[Finding, ...]
     failure: Failure | None = None
 
@@ -59,7 +59,7 @@ class Tried:
         return "ok" if all(finding.passed for finding in self.findings) else "failed"
 
 
-def judge_membership(policy: Policy, test: Test, given: Membership) -> Tried:
+def judge_membership(policy: Policy, test: PolicyTest, given: Membership) -> Tried:
     """A test on a membership string."""
     selects = {select.name: select for select in policy.selects}
     return Tried(

@@ -8,7 +8,7 @@ from tidegate_dsl import CheckResult, check_file, read_limits
 from tidegate_dsl.check import check_policy
 from tidegate_dsl.check_test import check_test
 from tidegate_dsl.diagnostics import Findings
-from tidegate_dsl.model import Policy, Test
+from tidegate_dsl.model import Policy, PolicyTest
 from tidegate_dsl.parse import parse_policy
 from tidegate_dsl.scope import Scope
 
@@ -29,7 +29,7 @@ class Tested:
     path: Path
     checked: CheckResult
     policy: Policy | None
-    tests: tuple[Test, ...]
+    tests: tuple[PolicyTest, ...]
 
 
 def read_tests(path: Path, limits: Path) -> Tested:
@@ -51,7 +51,9 @@ def read_tests(path: Path, limits: Path) -> Tested:
     return Tested(path, checked, policy, tests)
 
 
-def _with_failing_tests(checked: CheckResult, path: Path, limits: Path) -> tuple[Policy, tuple[Test, ...]]:
+def _with_failing_tests(
+    checked: CheckResult, path: Path, limits: Path
+) -> tuple[Policy, tuple[PolicyTest, ...]]:
     """The policy without its tests, which has no errors, and the tests read against it."""
     source, seen = checked.source, Findings(str(path))
     tree = parse_policy(source, seen)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tidegate_dsl.model import Policy, Recording, Test
+from tidegate_dsl.model import Policy, PolicyTest, Recording
 
 from tidegate.errors import Failure
 from tidegate.policytest.judge import Tried, judge_measured
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the packages of a store are an extra
 
 _END_OF_TIME: Final = datetime(2106, 1, 1, tzinfo=UTC)  # of ClickHouse's DateTime
 
-Recorded = tuple[Policy, Test, Recording]
+Recorded = tuple[Policy, PolicyTest, Recording]
 
 
 def judge_recorded(path: str, tests: Iterable[Recorded], on_progress: Callable[[str], None]) -> list[Tried]:
@@ -47,7 +47,7 @@ def judge_recorded(path: str, tests: Iterable[Recorded], on_progress: Callable[[
         return [Tried(test, (), _placed(policy, test, failure)) for policy, test, _ in recorded]
 
 
-def _judge(client: "Client", policy: Policy, test: Test, given: Recording) -> Tried:
+def _judge(client: "Client", policy: Policy, test: PolicyTest, given: Recording) -> Tried:
     mark = _watermark(client, policy, given.until or _END_OF_TIME)
     if mark is None:
         before = f" before {given.until:%Y-%m-%dT%H:%MZ}" if given.until else ""
@@ -72,7 +72,7 @@ def _watermark(client: "Client", policy: Policy, until: datetime) -> datetime | 
     return min((mark for mark in marks if mark is not None), default=None)
 
 
-def _placed(policy: Policy, test: Test, failure: Failure) -> Failure:
+def _placed(policy: Policy, test: PolicyTest, failure: Failure) -> Failure:
     """The failure, with the test that met it."""
     return Failure(
         f"{policy.path}:{test.clause.line}: {failure.message}", help=failure.help, exit_code=failure.exit_code

@@ -42,7 +42,7 @@ def explanation(found: Explanation, fate: Fate, *, form: Form, width: int) -> It
 def heading(found: Explanation, fate: Fate) -> str:
     """`198.18.7.0/24 at fra2, by slow_clients: kept, treated by bbr_for_slow_clients`."""
     place = f"{found.prefix} at {found.pop}, by {found.select.name}"
-    if fate.kind == "absent":
+    if fate.kind in {"absent", "elsewhere"}:
         return f"{place}: {'qualifies, and is not selected' if found.qualifies else 'not selected'}"
     arm = f", {fate.arm.replace('_', ' ')}" if fate.arm and fate.kind != "released" else ""
     return f"{place}: {fate.kind}{arm} by {fate.rule}"
@@ -54,7 +54,7 @@ def _why(found: Explanation, fate: Fate) -> Iterator[tuple[str, str]]:
     if fate.held_until:
         unless = "" if fate.kind == "held" else " if it stops qualifying"
         yield "hold", f"stays until {_minute(fate.held_until)}{unless}"
-    if fate.hold_out_ppm and fate.draw_ppm is not None:
+    if fate.hold_out_ppm and fate.draw_ppm is not None and fate.kind != "released":
         sign = "<" if fate.draw_ppm < fate.hold_out_ppm else ">="
         share = spell(fate.hold_out_ppm, "ratio")
         yield "arm", f"draws {fate.draw_ppm / 10_000:.2f}% {sign} {share} held out"
@@ -79,6 +79,8 @@ def _nobody_asks(found: Explanation, fate: Fate) -> str:
             f"{rule.active.clause.text} (line {rule.active.clause.line})" for rule in resting if rule.active
         )
         return f"no rule that asks for it applies at this time: {said}"
+    if fate.kind == "elsewhere":
+        return f"{fate.rule} has decided on it: {fate.because}"
     return "it was not there when the plan was made: the telemetry has changed since"
 
 
@@ -134,16 +136,15 @@ def _standing(fate: Fate) -> Iterator[tuple[str, str]]:
         name, rule_name = trial.experiment.name, trial.experiment.on
         if trial.off:
             yield "experiment", f"{name}: {rule_name} is off in this period, every host is control"
+        elif trial.hosts:
+            yield "experiment", f"{name}: control hosts without {rule_name}: {', '.join(trial.hosts)}"
         else:
-            yield (
-                "experiment",
-                f"{name}: control hosts without {rule_name}: {', '.join(trial.hosts) or 'none'}",
-            )
+            yield "experiment", f"{name}: no host is control now"
     for prefix, setting in fate.initcwnds[:1]:
         at = f"(line {setting.clause.line})"
         yield "initcwnd", f"{counted(setting.segments, 'segment')} for {prefix} by {setting.name} {at}"
     yield "told", _told(fate.claim) if fate.claim else "nothing: the kernel's own settings"
-    if fate.trial and fate.trial.hosts:
+    if fate.trial and fate.trial.hosts and fate.control_claim != fate.claim:
         yield "", f"control hosts: {_told(fate.control_claim) if fate.control_claim else 'nothing'}"
 
 

@@ -47,9 +47,10 @@ def read_allowances(comments: Iterable[Comment], source: Source, findings: Findi
         columns = columns or {each.span.line: each.span.column for each in comments}
         written = _WRITTEN.match(comment.text, meant.end())
         if not written:
+            reason = comment.text.partition(":")[2]
             findings.error(
                 "P110",
-                f"this `# allow` {'is not of its form' if ':' in comment.text else 'gives no reason'}",
+                f"this `# allow` {'is not of its form' if reason.strip() else 'gives no reason'}",
                 comment.span,
                 help="write `# allow CODE: reason`, and several codes with `,` between them",
             )

@@ -8,46 +8,46 @@ from .intervals import fulfilling
 from .persistence import bounds_of
 from .rules import time_of
 
+Treatment = tuple[str, int, bool]  # algorithm, bytes before it, fallback
+
 
 def check_overlaps(
     pairs: list[tuple[syntax.Block, Apply]], policy: Policy, dead: frozenset[str], findings: Findings
 ) -> None:
-    """Warn of each rule that an earlier one overlaps, once; by one select the first simply has what it selects."""
+    """Warn of each rule that an earlier one overlaps, once; by one select the first simply has what it selects.
+
+    Selects of different traffic classes are not compared: one prefix of both is possible and not thought of.
+    """
     selects = {select.name: select for select in policy.selects}
-    rules_of: dict[str, list[Apply]] = {}
+    earlier: dict[tuple[str, str], dict[Treatment, list[Apply]]] = {}
     for block, rule in pairs:
         if rule.name in dead:
             continue
-        met: set[str] = set()
+        traffic = selects[rule.select].traffic
+        found = (
+            (pop, other)
+            for pop in rule.pops
+            for treatment, others in earlier.get((pop, traffic), {}).items()
+            if treatment != _treatment(rule, pop)
+            for other in others
+            if _overlap(other, rule, selects)
+        )
+        if first := next(found, None):
+            _report(block, *first, rule, selects, findings)
         for pop in rule.pops:
-            others = [other for other in rules_of.get(pop, ()) if other.name not in met]
-            met |= {other.name for other in others}
-            other = next((other for other in others if _overlap(other, rule, selects)), None)
-            if other is not None:
-                _report(block, pop, other, rule, selects, findings)
-                break
-        for pop in rule.pops:
-            rules_of.setdefault(pop, []).append(rule)
+            earlier.setdefault((pop, traffic), {}).setdefault(_treatment(rule, pop), []).append(rule)
+
+
+def _treatment(rule: Apply, pop: str) -> Treatment:
+    return rule.congestion_control, rule.min_bytes[pop], rule.ungated_fallback
 
 
 def _overlap(first: Apply, second: Apply, selects: dict[str, Select]) -> bool:
-    one, other = selects[first.select], selects[second.select]
+    """Whether the rules apply at one moment, and some prefix can qualify for both of their selects."""
     return (
         first.select != second.select
-        and one.traffic == other.traffic  # a prefix that serves clients and is an origin is not thought of
         and max(time_of(first)[0], time_of(second)[0]) < min(time_of(first)[1], time_of(second)[1])
-        and _differ(first, second)
-        and not _apart(one, other)
-    )
-
-
-def _differ(first: Apply, second: Apply) -> bool:
-    """Whether it matters which of the two rules a connection follows."""
-    shared = set(first.pops) & set(second.pops)
-    return (
-        first.congestion_control != second.congestion_control
-        or any(first.min_bytes[pop] != second.min_bytes[pop] for pop in shared)
-        or first.ungated_fallback != second.ungated_fallback
+        and not _apart(selects[first.select], selects[second.select])
     )
 
 

@@ -2,6 +2,7 @@
 
 from tidegate_dsl import syntax
 from tidegate_dsl.diagnostics import Findings
+from tidegate_dsl.membership import PPM
 from tidegate_dsl.model import Apply, Experiment, Guard, Policy
 from tidegate_dsl.quantities import spell
 from tidegate_dsl.structure import find
@@ -18,6 +19,15 @@ def check_guards(
     for block, guard in pairs:
         if guard.watch in dead:
             continue
+        if guard.max_churn and guard.max_churn.value == PPM:
+            churn = find(block.body.clauses, syntax.Churn)
+            findings.warning(
+                "W104",
+                "a churn of 100% can never be exceeded",
+                churn.span if churn else block.span,
+                notes=("no more can leave than there are",),
+                help="remove it, or allow less",
+            )
         if not guard.aborts:
             _check_without_abort(block, findings)
             continue
