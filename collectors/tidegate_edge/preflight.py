@@ -18,10 +18,10 @@ OK: Final = "ok"
 DEGRADED: Final = "degraded"
 MISSING: Final = "missing"
 
-# tcp_info has had all that a row holds since 5.4 (tcpi_snd_wnd: commit 8f7baad7f035).
+# tcp_info has had all that a row holds since 5.4: tcpi_snd_wnd is its youngest field (include/uapi/linux/tcp.h).
 OLDEST_KERNEL: Final = (5, 4)
-# BPF iterators over TCP sockets: commit 52d87d5f6418, in 5.9; with what the program needs, 5.10.
-OLDEST_BPF_KERNEL: Final = (5, 10)
+# Below it a BPF iterator can't give a socket its cookie: docs/collector.md, "Readers".
+OLDEST_BPF_KERNEL: Final = (5, 12)
 
 SPOOL_FREE: Final = 1 << 30
 
@@ -93,7 +93,7 @@ def _kernel() -> Finding:
             "kernel", DEGRADED, release, "fields that it does not know are zero; 5.4 knows them all"
         )
     if version < OLDEST_BPF_KERNEL:
-        return Finding("kernel", DEGRADED, release, "the BPF reader needs 5.10; netlink reads the same rows")
+        return Finding("kernel", DEGRADED, release, "the BPF reader needs 5.12; netlink reads the same rows")
     return Finding("kernel", OK, release)
 
 
