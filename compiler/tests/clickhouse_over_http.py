@@ -65,6 +65,9 @@ class Handler(BaseHTTPRequestHandler):
         if insert := re.fullmatch(r"(INSERT INTO .*?)\s+FORMAT (\w+)\s*", sql, re.DOTALL):
             with tempfile.NamedTemporaryFile() as file:
                 Path(file.name).write_bytes(body)
+                if " FROM input(" in insert[1]:  # the embedded engine has the body in a file
+                    of_file = f" FROM file('{file.name}', '{insert[2]}', "
+                    return self.engine.query(insert[1].replace(" FROM input(", of_file), "Null").bytes()
                 from_file = f"{insert[1]} FROM INFILE '{file.name}'" + (
                     f" SETTINGS {clause}" if clause else ""
                 )
