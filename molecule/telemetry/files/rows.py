@@ -12,7 +12,8 @@ import sys
 from tidegate.telemetry.store import open_store
 
 QUERY = """
-SELECT host, any(pop), uniqExact(pop), count(), uniqExact(observed_at_ns), max(observed_at_ns), uniqExact(cookie)
+SELECT host, any(pop), uniqExact(pop), count(), uniqExact(observed_at), uniqExact(cookie),
+    toUnixTimestamp64Nano(max(observed_at))
 FROM socket_samples GROUP BY host
 """
 
@@ -27,7 +28,7 @@ def main() -> None:
     )
     with open_store(dsn) as store:
         rows = store.query(QUERY).result_rows
-    names = ("pop", "pops", "rows", "polls", "last_ns", "sockets")
+    names = ("pop", "pops", "rows", "polls", "sockets", "last_ns")
     sys.stdout.write(
         json.dumps({host: dict(zip(names, map(str, values), strict=True)) for host, *values in rows})
     )
