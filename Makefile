@@ -80,8 +80,8 @@ bench: real  ## ratios against floors and peers, to build/bench.json
 lab: setup system  ## the laboratory's experiments (root)
 	@PYTHONPATH=lab python -m tidegate_lab loss
 
-proto: setup  ## regenerate schemas/sockets_pb2.py from sockets.proto
-	@python -m grpc_tools.protoc -Ischemas --python_out=schemas --pyi_out=schemas schemas/sockets.proto
+proto: setup  ## regenerate schemas/*_pb2.py from the .proto files
+	@python -m grpc_tools.protoc -Ischemas --python_out=schemas --pyi_out=schemas schemas/*.proto
 
 clean:  ## remove what the targets above made
 	rm -rf $(BPF_OBJECT) $(BUILD) .venv .tidegate .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis

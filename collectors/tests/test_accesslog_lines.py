@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -22,12 +23,7 @@ ENTRY = {
     "status": "200", "bytes_sent": "1000000", "request_time": "0.250", "tcpinfo_rtt": "20000",
     "tcpinfo_rttvar": "500", "tcpinfo_snd_cwnd": "90", "tcpinfo_rcv_space": "14480",
 }  # fmt: skip
-LAUNCHED = """
-from tidegate_edge.accesslog.command import accesslog
-from tidegate_edge.collector import commands, main
-commands.add_command(accesslog)
-main()
-"""
+COLLECTOR = Path(sys.executable).with_name("tidegate-collector")
 
 
 def line(**change):
@@ -102,9 +98,7 @@ def test_where_the_rows_cannot_be_written_the_position_stays(tmp_path):
 
     def read(**limits):
         argv = [
-            sys.executable,
-            "-c",
-            LAUNCHED,
+            COLLECTOR,
             "accesslog",
             log,
             "--state-dir",
@@ -135,7 +129,7 @@ def test_where_the_rows_cannot_be_written_the_position_stays(tmp_path):
 def test_a_damaged_state_is_said_and_left_as_it_is(tmp_path):
     log = tmp_path / "log"
     log.write_bytes(line() + b"\n")
-    argv = [sys.executable, "-c", LAUNCHED, "accesslog", log, "--state-dir", tmp_path / "state", "--json"]
+    argv = [COLLECTOR, "accesslog", log, "--state-dir", tmp_path / "state", "--json"]
     assert subprocess.run(argv, capture_output=True, check=False, timeout=60).returncode == 0
     (state,) = (tmp_path / "state").glob("*.json")
     assert state.stat().st_mode & 0o777 == 0o600

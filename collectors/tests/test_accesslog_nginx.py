@@ -18,13 +18,8 @@ from tidegate_edge.schemas.transfers import TRANSFERS
 
 ROOT = Path(__file__).parents[2]
 FORMAT = ROOT / "collectors/nginx/tidegate_log.conf"
-LAUNCHED = """
-from tidegate_edge.accesslog.command import accesslog
-from tidegate_edge.collector import commands, main
-commands.add_command(accesslog)
-main()
-"""
-PROGRAM = [sys.executable, "-c", LAUNCHED, "accesslog"]
+COLLECTOR = Path(sys.executable).with_name("tidegate-collector")
+PROGRAM = [COLLECTOR, "accesslog"]
 OURS = ("--pop", "ams1", "--host", "edge1.ams1.example")
 BODY = 300_000
 

@@ -22,13 +22,8 @@ from tidegate_edge.health_rows import make_row
 from tidegate_edge.schemas.hosts import HOSTS, PRESSURE, STAT
 from tidegate_edge.schemas.hosts_pb2 import HostRow
 
-LAUNCHED = """
-from tidegate_edge.collector import commands, main
-from tidegate_edge.health import health
-commands.add_command(health)
-main()
-"""
-HEALTH = [sys.executable, "-c", LAUNCHED, "health", "--pop", "ams1", "--host", "edge1.ams1.example"]
+COLLECTOR = Path(sys.executable).with_name("tidegate-collector")
+HEALTH = [COLLECTOR, "health", "--pop", "ams1", "--host", "edge1.ams1.example"]
 
 STAT_TEXT = (
     b"cpu  100 20 30 4000 50 6 7 8 90 10\n"

@@ -6,8 +6,10 @@ from pathlib import Path
 import click
 import numpy as np
 
+from .accesslog.command import accesslog
 from .check import check
 from .errors import Failure
+from .health import health
 from .kafka_options import KafkaOptions, kafka_options
 from .options import KernelOptions, RowOptions, RunOptions, kernel_options, row_options, run_options
 from .running import collect, collect_once
@@ -80,5 +82,5 @@ def decode(capture: Path, rows: RowOptions) -> None:
         raise Failure(f"{capture}: byte {first_at}: damaged messages from this packet on: {damaged} left out")
 
 
-for _command in (check, show):
+for _command in (check, show, accesslog, health):
     commands.add_command(_command)

@@ -1,4 +1,4 @@
-"""The kernel's TCP sockets by NETLINK_SOCK_DIAG: received into one buffer, not parsed.
+"""The kernel's TCP sockets by NETLINK_SOCK_DIAG: opened by pyroute2, received into one buffer, not parsed.
 
 The old request TCPDIAG_GETSOCK returns both families in one walk of the kernel's table, SOCK_DIAG_BY_FAMILY
 needs a walk for each; the second is the fall-back for a kernel that no longer knows the first.
@@ -137,10 +137,15 @@ class SocketDiag:
     def _open(self) -> socket.socket:
         if sys.byteorder != "little":
             raise Failure("only little-endian hosts can be read", exit_code=MISSING_PART)
+        # Importing pyroute2 takes 0.3 s, which captures and `--help` need not wait for.
+        from pyroute2.netns import create_socket  # noqa: PLC0415
+
         try:
-            # In this thread, not in a child as pyroute2 does it: others of this process may hold locks.
+            # This thread enters the namespace: pyroute2 would fork, and other threads may hold locks.
             with namespaces.inside(self._netns):
-                opened = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, kernel.NETLINK_SOCK_DIAG)
+                opened: socket.socket = create_socket(
+                    None, socket.AF_NETLINK, socket.SOCK_DGRAM, kernel.NETLINK_SOCK_DIAG, flags=0
+                )
         except OSError as error:
             where = f" in namespace `{self._netns}`" if self._netns else ""
             raise Failure(f"netlink socket{where}: {error.strerror}", exit_code=MISSING_PART) from error

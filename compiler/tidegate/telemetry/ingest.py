@@ -16,8 +16,9 @@ from tidegate.telemetry import mlab, rowfile
 from tidegate.telemetry.admission import admit
 from tidegate.telemetry.block import Block
 from tidegate.telemetry.insertion import TABLE, insert_rows
+from tidegate.telemetry.record_ingest import RECORD_KINDS, ingest_records, kind_of
 
-Format = Literal["rows", "ndt7", "tcpinfo"]
+Format = Literal["rows", "ndt7", "tcpinfo", "health", "transfers"]
 MAX_DAYS: Final = 90  # ClickHouse takes one insert into at most 100 partitions, and ours are days
 _GZIP: Final = b"\x1f\x8b"  # RFC 1952
 _READERS: Final[dict[Format, Callable[[Path], Iterator[Block]]]] = {
@@ -75,6 +76,10 @@ def ingest_file(
     """
     report_progress = on_progress or _unseen
     kind = format or detect(path)
+    if kind in RECORD_KINDS:
+        loaded = ingest_records(client, path, RECORD_KINDS[kind], report_progress)
+        duplicate = loaded.rows > 0 and loaded.added == 0
+        return IngestReport(path, kind, loaded.rows, loaded.added, duplicate, loaded.left_out)
     read = _READERS[kind]
     now_ns = time.time_ns()
     verified = _verify(path, read(path), now_ns)
@@ -98,7 +103,7 @@ def ingest_file(
 
 
 def detect(path: Path) -> Format:
-    """What a file is: gzip is an M-Lab archive, whose name tells which; all else must be rows."""
+    """What a file is: gzip is an M-Lab archive, whose name tells which; all else must be rows of a kind."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its writer
             raise Failure(f"{path}: not a regular file")
@@ -106,7 +111,9 @@ def detect(path: Path) -> Format:
             first = file.read(len(_GZIP))
     except OSError as error:
         raise Failure(f"{path}: cannot be read: {error.strerror}") from error
-    return mlab.origin(path).datatype if first == _GZIP else "rows"
+    if first == _GZIP:
+        return mlab.origin(path).datatype
+    return kind_of(path) or "rows"
 
 
 def _unseen(*_: int) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from clickhouse_connect.driver.client import Client
 
@@ -20,7 +20,8 @@ from tidegate.telemetry.transfers import TRANSFER
 
 BLOCK_ROWS: Final = 250_000
 MAX_DAYS: Final = 90  # ClickHouse takes one insert into at most 100 partitions, and ours are days
-_KINDS: Final = (HEALTH, TRANSFER)
+RecordFormat = Literal["health", "transfers"]
+RECORD_KINDS: Final[dict[str, RecordKind]] = {"health": HEALTH, "transfers": TRANSFER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Loaded:
     left_out: dict[str, int]
 
 
-def kind_of(path: Path) -> RecordKind | None:
+def kind_of(path: Path) -> RecordFormat | None:
     """Which of these kinds a file holds, told by the frame of its first row; None: neither.
 
     Raises:
@@ -40,10 +41,12 @@ def kind_of(path: Path) -> RecordKind | None:
     """
     try:
         with path.open("rb") as file:
-            first = file.read(max(kind.form.length for kind in _KINDS))
+            first = file.read(max(kind.form.length for kind in RECORD_KINDS.values()))
     except OSError as error:
         raise Failure(f"{path}: cannot be read: {error.strerror}") from error
-    return next((kind for kind in _KINDS if kind.form.is_of(first)), None)
+    if HEALTH.form.is_of(first):
+        return "health"
+    return "transfers" if TRANSFER.form.is_of(first) else None
 
 
 def ingest_records(
