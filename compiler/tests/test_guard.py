@@ -40,7 +40,9 @@ def variables(pop, claims, *, added=(), removed=()):
         "watermark": "2026-11-20T05:55:00Z",
         "claims": claims,
         "learn": None,
-        "changes": {"added": list(added), "removed": list(removed)},
+        "control_claims": [],
+        "control_hosts": [],
+        "changes": {"added": list(added), "removed": list(removed), "withdrawn": []},
     }
     validate(document, "vars", pop)
     return document

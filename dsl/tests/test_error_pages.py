@@ -40,7 +40,7 @@ def check(text: str, monkeypatch: pytest.MonkeyPatch) -> CheckResult:
     """As `tidegate check` does in the repository; the examples stand where their page does."""
     monkeypatch.chdir(ROOT)
     limits = read_limits(Path("policies/limits.yaml"))
-    return check_text(text, "policy.tide", limits=limits, directory=PAGES)
+    return check_text(text, "policy.tide", limits=limits, directory=PAGES.relative_to(ROOT))
 
 
 def index() -> str:

@@ -191,7 +191,7 @@ COMPLETIONS = {
     "POPs and groups": (
         'inventory "fleet"\napply a {\n  in europe, ^\n}\n',
         {"all", "ams1", "fra2", "iad1", "americas"},
-        {"europe", "bbr"},
+        {"europe", "bbr", "except"},
     ),
     "what follows a POP": ('inventory "fleet"\napply a {\n  in all ^\n}\n', {"except"}, {"fra2"}),
     "a POP to override": (
@@ -210,6 +210,7 @@ COMPLETIONS = {
         {"prefixes"},
         {"new"},
     ),
+    "metrics of an exclude": ("select a {\n  exclude ^\n}\n", {"rtt", "goodput"}, {"not", "lost"}),
     "selects": ("select a {\n}\nselect b {\n}\napply c {\n  to ^\n}\n", {"a", "b"}, {"c"}),
     "applies": ("apply c {\n}\nguard d {\n  watch ^\n}\n", {"c"}, {"d"}),
     "algorithms": ("apply c {\n  set congestion_control ^\n}\n", {"bbr", "cubic", "reno"}, set()),

@@ -6,16 +6,31 @@ from pathlib import Path
 import pytest
 from tidegate_dsl.clauses import GRAMMARS, HEAD_GRAMMAR, OVERRIDE_GRAMMAR
 from tidegate_dsl.lexer import MAX_DIGITS
+from tidegate_dsl.quantities import spell
 from tidegate_dsl.vocabulary import (
+    ABORT_RANGE,
     BLOCKS,
     EDITIONS,
+    EVERY_RANGE,
+    EXPIRE_RANGE,
+    HOLD_RANGE,
     MAX_WINDOWS,
     METRICS,
     OVERRIDE,
+    PERCENTILE_RANGE,
+    PREFIXES_PER_ARM_RANGE,
     REASONS,
+    RELEASE_RANGE,
+    SAMPLES_RANGE,
+    STEP_RANGE,
+    SWITCHBACK_RANGE,
     TOP_LEVEL,
     TRAFFIC_CLASSES,
+    TRANSFER_SIZE_RANGE,
     UNITS,
+    YEARS,
+    Dimension,
+    Range,
 )
 
 SPEC = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")
@@ -59,6 +74,42 @@ def test_every_unit_stands_with_its_type() -> None:
     rows = dict(re.findall(r"^\| (\w+) \| (.*?) \|", SECTIONS["Types"], re.MULTILINE))
     for unit in UNITS.values():
         assert f"`{unit.name}`" in rows[unit.dimension]
+
+
+@pytest.mark.parametrize(
+    ("section", "bounds", "dimension"),
+    [
+        ("select", STEP_RANGE, "duration"),
+        ("select", HOLD_RANGE, "duration"),
+        ("apply", TRANSFER_SIZE_RANGE, "size"),
+        ("learn", EVERY_RANGE, "duration"),
+        ("learn", EXPIRE_RANGE, "duration"),
+        ("guard", RELEASE_RANGE, "duration"),
+        ("guard", ABORT_RANGE, "ratio"),
+        ("experiment", SWITCHBACK_RANGE, "duration"),
+    ],
+)
+def test_a_range_with_a_unit_is_as_the_section_says(
+    section: str, bounds: Range, dimension: Dimension
+) -> None:
+    low, high = (
+        re.sub(r"(\d)([a-z])", r"\1 \2", spell(value, dimension)) for value in (bounds.low, bounds.high)
+    )
+    text = SECTIONS[section].replace(",000%", "000%")
+    assert f"{low} to {high}" in text or f"{low}, {high}" in text
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("select", f"{SAMPLES_RANGE.low} to {SAMPLES_RANGE.high:,}"),
+        ("guard", f"{PREFIXES_PER_ARM_RANGE.low} to {PREFIXES_PER_ARM_RANGE.high:,}"),
+        ("guard", f"`p{PERCENTILE_RANGE.low}` to `p{PERCENTILE_RANGE.high}`"),
+        ("Text", f"{YEARS.low} to {YEARS.high}"),
+    ],
+)
+def test_a_range_is_as_the_section_says(section: str, said: str) -> None:
+    assert said in SECTIONS[section]
 
 
 @pytest.mark.parametrize(

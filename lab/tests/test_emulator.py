@@ -108,6 +108,7 @@ import signal
 from tidegate_lab.link import End, link
 from tidegate_lab.namespaces import namespace
 from tidegate_lab.shape import Shape
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it
 with namespace("near") as near, namespace("far") as far:
     with link(End(near, "far"), End(far, "near"), Shape(), Shape()) as running:
         print(near, far, running._emulator.pid, flush=True)

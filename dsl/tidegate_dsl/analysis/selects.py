@@ -123,7 +123,7 @@ def _spoken(metric: str, values: Interval) -> str:
         bounds.append(f"above {above}" if len(above) < len(at_least) else f"at least {at_least}")
     if values.high < EVERYTHING.high:
         bounds.append(f"below {below}" if len(below) < len(at_most) else f"at most {at_most}")
-    return " and ".join(bounds)
+    return " and ".join(bounds) or f"at least {at_least}"
 
 
 def _check_requirements(block: syntax.Block, select: Select, findings: Findings) -> None:

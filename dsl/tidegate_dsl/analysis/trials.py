@@ -3,7 +3,7 @@
 from tidegate_dsl import syntax
 from tidegate_dsl.diagnostics import Findings
 from tidegate_dsl.membership import PPM
-from tidegate_dsl.model import Apply, Experiment, Guard, Policy
+from tidegate_dsl.model import Abort, Apply, Experiment, Guard, Policy
 from tidegate_dsl.quantities import spell
 from tidegate_dsl.structure import find
 
@@ -31,6 +31,7 @@ def check_guards(
         if not guard.aborts:
             _check_without_abort(block, findings)
             continue
+        _check_aborts(block, guard, findings)
         _check_arms(block, guard, rules[guard.watch], findings)
         if experiment := turns.get(guard.watch):
             abort = find(block.body.clauses, syntax.Abort)
@@ -56,6 +57,30 @@ def _check_without_abort(block: syntax.Block, findings: Findings) -> None:
                 notes=("it is about `abort`, and this guard has none",),
                 help="remove it, or add `abort when METRIC pN < N% of hold_out`",
             )
+
+
+def _check_aborts(block: syntax.Block, guard: Guard, findings: Findings) -> None:
+    """Of two aborts that differ in their share only, the one that comes true later says nothing."""
+    soonest: dict[tuple[str, int, str], Abort] = {}
+    for abort in guard.aborts:
+        known = soonest.setdefault(_compared(abort), abort)
+        if (abort.ratio_ppm - known.ratio_ppm) * (1 if abort.comparison == "<" else -1) > 0:
+            soonest[_compared(abort)] = abort
+    clauses = (clause for clause in block.body.clauses if isinstance(clause, syntax.Abort))
+    for clause, abort in zip(clauses, guard.aborts, strict=True):
+        other = soonest[_compared(abort)]
+        if other is not abort:
+            findings.warning(
+                "W104",
+                "another abort is true whenever this one is",
+                clause.span,
+                notes=(f"line {other.clause.line}: {other.clause.text}",),
+                help="remove it, or correct one of the two",
+            )
+
+
+def _compared(abort: Abort) -> tuple[str, int, str]:
+    return abort.metric, abort.percentile, abort.comparison
 
 
 def _check_arms(block: syntax.Block, guard: Guard, rule: Apply, findings: Findings) -> None:
