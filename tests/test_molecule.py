@@ -1,4 +1,4 @@
-"""The Molecule scenario as a user runs it, and what it leaves behind."""
+"""The Molecule scenarios as a user runs them, and what they leave behind."""
 
 import os
 import subprocess
@@ -9,24 +9,30 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PATH = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / "build/bin"), os.environ["PATH"]])
-POPS = ("mol1", "mol2")  # containers, links and bridges all carry the name of one
+# Containers, links and bridges all carry the name of one of the scenario's POPs.
+SCENARIOS = {
+    "default": (("mol1", "mol2"), ("dry_run", "converge", "idempotence", "verify", "destroy")),
+    "telemetry": (("tel1", "tel2"), ("dry_run", "converge", "idempotence", "verify", "uninstall", "destroy")),
+}
 
 
-def left_on_the_machine():
-    """The scenario's containers and links; both outlive a process that forgets them."""
+def left_on_the_machine(pops):
+    """A scenario's containers and links; both outlive a process that forgets them."""
     commands = [
         ["podman", "ps", "--all", "--format", "{{.Names}}"],
         ["ip", "-oneline", "link", "show"],
     ]
     listed = [subprocess.run(each, capture_output=True, check=True, text=True).stdout for each in commands]
-    return [line for text in listed for line in text.splitlines() if any(pop in line for pop in POPS)]
+    return [line for text in listed for line in text.splitlines() if any(pop in line for pop in pops)]
 
 
 @pytest.mark.root
 @pytest.mark.timeout(900)  # the first run on a machine makes the hosts' image
-def test_the_scenario_passes_and_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_scenario_passes_and_leaves_nothing(tmp_path, scenario):
+    pops, actions = SCENARIOS[scenario]
     molecule = subprocess.run(
-        ["molecule", "test"],
+        ["molecule", "test", "--scenario-name", scenario],
         check=False,
         cwd=ROOT,
         env={**os.environ, "PATH": PATH, "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path), "NO_COLOR": "1"},
@@ -35,7 +41,7 @@ def test_the_scenario_passes_and_leaves_nothing(tmp_path):
         text=True,
     )
     assert molecule.returncode == 0, molecule.stdout
-    for action in ("dry_run", "converge", "idempotence", "verify", "destroy"):
+    for action in actions:
         assert action in molecule.stdout
-    assert left_on_the_machine() == []
+    assert left_on_the_machine(pops) == []
     assert not list(tmp_path.glob("id_ed25519*"))
