@@ -13,6 +13,7 @@ sys.path[:0] = [str(ROOT / room / "bench") for room in ("collectors", "compiler"
 
 import check_time  # noqa: E402 - the benches stand in their rooms
 import collector_cost  # noqa: E402
+import ingest_rate  # noqa: E402
 import keystroke  # noqa: E402
 import select_grid  # noqa: E402
 
@@ -22,6 +23,7 @@ BENCHMARKS: tuple[Callable[[], Figures], ...] = (
     keystroke.measure,
     collector_cost.measure,
     select_grid.measure,
+    ingest_rate.measure,
 )
 
 

@@ -21,7 +21,7 @@ PROGRAMS = ("tidegate", "tidegate-agent", "tidegate-collector")
 
 def commands(path):
     """Every command line of ours in a document: in code blocks and in inline code."""
-    text = path.read_text()
+    text = path.read_text().replace("\\\n", " ")
     blocks = "\n".join(re.findall(r"```(?:sh|bash)?\n(.*?)```", text, re.DOTALL)).splitlines()
     inline = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
     for line in [*blocks, *inline]:

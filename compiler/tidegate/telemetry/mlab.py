@@ -18,6 +18,7 @@ import numpy as np
 import zstandard
 
 from tidegate.errors import Failure
+from tidegate.schemas.rows import ROW
 from tidegate.schemas.sockets_pb2 import TRAFFIC_CLASS_CLIENT
 from tidegate.telemetry import mlab_ndt7, mlab_tcpinfo
 from tidegate.telemetry.block import BLOCK_ROWS, Block
@@ -94,7 +95,9 @@ def _joined(blocks: list[Block]) -> Block:
     left_out: Counter[str] = Counter()
     for block in blocks:
         left_out.update(block.left_out)
-    return Block(np.concatenate([block.rows for block in blocks]), left_out)
+    # As bytes: numpy copies a record's fields only, and the frame between them belongs to the block's digest.
+    whole = np.concatenate([np.ascontiguousarray(block.rows).view(np.uint8) for block in blocks])
+    return Block(whole.view(ROW), left_out)
 
 
 class _Bounded(io.RawIOBase):
