@@ -116,12 +116,12 @@ def _seasoned(
     before: Mapping[Key, Decision],
     watermark: datetime,
 ) -> Mapping[str, list[tuple[Decision, Measurement]]]:
-    """By POP, those that the rule has had for a whole lookback: what is measured of them came after admission."""
+    """By POP, those that were in their arm for a whole lookback: all that is measured of them is of that arm."""
     measured = {(m.pop, m.prefix): m for m in evidence.previous}
     since = watermark - timedelta(microseconds=select.over_us)
     found: defaultdict[str, list[tuple[Decision, Measurement]]] = defaultdict(list)
     for key, prior in before.items():
-        if prior.rule == rule and prior.admitted_at <= since and key in measured:
+        if prior.rule == rule and prior.arm_since <= since and key in measured:
             found[prior.pop].append((prior, measured[key]))
     return found
 
