@@ -102,13 +102,14 @@ def test_the_reason_has_the_clauses_and_the_figures():
         "bbr",
         "released",
         "abort when delivery_rate p50 < 90% of hold_out (line 31):"
-        " 4 Mbps of 3 treated, 5 Mbps of 2 held out, 80%; on_failure release for 6h (line 34)",
+        " 4.00 Mbps of 3 treated, 5.00 Mbps of 2 held out, 80%; on_failure release for 6h (line 34)",
         NOW,
     )
     assert {r.because for r in outcome.released} == {state(outcome).because}
     well = state(run(watch(), [5 * MBPS], [5 * MBPS]))
     assert well.because == (
-        "abort when delivery_rate p50 < 90% of hold_out (line 31): 5 Mbps of 1 treated, 5 Mbps of 1 held out, 100%"
+        "abort when delivery_rate p50 < 90% of hold_out (line 31):"
+        " 5.00 Mbps of 1 treated, 5.00 Mbps of 1 held out, 100%"
     )
 
 

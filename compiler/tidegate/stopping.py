@@ -12,11 +12,11 @@ from typing import Final
 
 from tidegate_dsl.model import Abort, Guard, Policy, Select
 from tidegate_dsl.quantities import spell
-from tidegate_dsl.vocabulary import METRICS
 
 from tidegate.decisions import Decision, Evidence, GuardState, GuardStatus, Key, cite
 from tidegate.select import Measurement
 from tidegate.turn import active
+from tidegate.values import say
 
 PPM: Final = 1_000_000
 Verdict = tuple[GuardStatus, str]
@@ -158,11 +158,10 @@ def _compare(guard: Guard, abort: Abort, arms: Arms) -> Verdict:
 
 def _figures(metric: str, treated: int, control: int, arms: Arms) -> str:
     """Both percentiles, of how many prefixes, and their ratio rounded down to a whole ppm."""
-    dimension = METRICS[metric].dimension
     ratio = f", {spell(treated * PPM // control, 'ratio')}" if control else ""
     return (
-        f"{spell(treated, dimension)} of {len(arms.treated)} treated,"
-        f" {spell(control, dimension)} of {len(arms.held_out)} held out{ratio}"
+        f"{say(metric, treated)} of {len(arms.treated)} treated,"
+        f" {say(metric, control)} of {len(arms.held_out)} held out{ratio}"
     )
 
 
