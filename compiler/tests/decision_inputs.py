@@ -92,7 +92,17 @@ def prior(pop, prefix, *, hours=1.0, name="bbr", arm="treated", admitted_hours=N
     """A decision of the generation before, that qualified last so many hours ago."""
     admitted = NOW - timedelta(hours=hours if admitted_hours is None else admitted_hours)
     return Decision(
-        pop, prefix, name, "slow", "kept", arm, "before", admitted, NOW - timedelta(hours=hours), None
+        pop,
+        prefix,
+        name,
+        "slow",
+        "kept",
+        arm,
+        "before",
+        admitted,
+        admitted,
+        NOW - timedelta(hours=hours),
+        None,
     )
 
 

@@ -148,5 +148,8 @@ def random_past(random: Random, rules: Iterable[str]) -> dict[Key, Selected]:
             if random.random() < 0.4:
                 admitted = START_S - random.choice((60, 120, 180, 239, 240, 300, 1_200))
                 qualified = random.choice((admitted, max(admitted, START_S - 120)))
-                past[pop, prefix] = Selected(random.choice(names), admitted, qualified)
+                since = max(admitted, START_S - random.choice((120, 240, 1_200)))
+                past[pop, prefix] = Selected(
+                    random.choice(names), random.random() < 0.4, admitted, since, qualified
+                )
     return past

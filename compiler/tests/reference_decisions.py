@@ -24,10 +24,12 @@ class Seen:
 
 @dataclass(frozen=True)
 class Selected:
-    """A prefix of a generation; times are watermarks in seconds."""
+    """A prefix of a generation; times are watermarks in seconds, `since` that from which it is in its arm."""
 
     rule: str
+    held_out: bool
     admitted: int
+    since: int
     qualified: int
 
 
@@ -165,7 +167,7 @@ class _Turn:
             arms: dict[bool, list[int]] = {True: [], False: []}
             for (where, prefix), was in self.before.selected.items():
                 seen = self.seen((where, prefix))
-                old = was.admitted + self.select.over_us // 10**6 <= self.mark
+                old = was.since + self.select.over_us // 10**6 <= self.mark
                 if (
                     where == pop
                     and was.rule == self.rule.name
@@ -173,7 +175,7 @@ class _Turn:
                     and seen
                     and abort.metric in seen.values
                 ):
-                    arm = arms[is_held_out(self.rule, prefix)]
+                    arm = arms[was.held_out]
                     arm.append(ranked(abort.metric, seen.values[abort.metric]))
             need = guard.min_per_arm.value if guard.min_per_arm else 1
             if min(len(arm) for arm in arms.values()) < need:
@@ -198,11 +200,20 @@ class _Turn:
 
     def unchanged(self, pop: str) -> dict[Key, Selected]:
         """What a frozen POP keeps."""
-        return {key: self._as_now(key) for key in self.had() if key[0] == pop and self._can_be(key)}
+        return {
+            key: self._qualified_at(key, self.before.selected[key])
+            for key in self.had()
+            if key[0] == pop and self._can_be(key)
+        }
 
     def _as_now(self, key: Key) -> Selected:
-        was = replace(self.before.selected[key], rule=self.rule.name)
-        return replace(was, qualified=self.mark) if self.qualifies(key) else was
+        was, held_out = self.before.selected[key], is_held_out(self.rule, key[1])
+        moved = was.rule != self.rule.name or was.held_out != held_out
+        now = replace(was, rule=self.rule.name, held_out=held_out, since=self.mark if moved else was.since)
+        return self._qualified_at(key, now)
+
+    def _qualified_at(self, key: Key, now: Selected) -> Selected:
+        return replace(now, qualified=self.mark) if self.qualifies(key) else now
 
     def take(self, out: set[str], stopped: set[str]) -> dict[Key, Selected]:  # noqa: PLR0912
         """Steps 1 to 4: what the rule has then."""
@@ -239,7 +250,8 @@ class _Turn:
         for key in sorted(self.fresh(), key=self.order):
             if key[0] not in open_pops or room.get(key[0], 1) < 1 or (left is not None and left < 1):
                 continue
-            made[key] = Selected(self.rule.name, self.mark, self.mark)
+            held_out = is_held_out(self.rule, key[1])
+            made[key] = Selected(self.rule.name, held_out, self.mark, self.mark, self.mark)
             if key[0] in room:
                 room[key[0]] -= 1
             if left is not None:
@@ -261,7 +273,7 @@ def claims(
     rules = {rule.name: rule for rule in policy.applies}
     for (where, prefix), selected in generation.selected.items():
         rule = rules[selected.rule]
-        if where == pop and rule.name != without and not is_held_out(rule, prefix):
+        if where == pop and rule.name != without and not selected.held_out:
             told[prefix] = {"congestion_control": rule.congestion_control} | (
                 {"min_bytes": rule.min_bytes[pop]} if rule.min_bytes[pop] else {}
             )

@@ -5,6 +5,7 @@ TIDEGATE_REFERENCE_SEQUENCES is how many random sequences of runs are tried, TID
 
 import os
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ from random import Random
 
 import pytest
 from random_decisions import POPS, START_S, WINDOWS, random_past, random_policy, random_telemetry
-from reference_decisions import Decided, Generation, Key, Seen, claims, control_hosts, decide, is_held_out
+from reference_decisions import Decided, Generation, Key, Seen, Selected, claims, control_hosts, decide
 from reference_selection import persistence
 from tidegate import told
 from tidegate.decide import decide as tidegate_decide
@@ -48,6 +49,14 @@ def draw_policy(random: Random, inventory: Path) -> tuple[Policy, str]:
             return result.policy, text
         errors = {found.code for found in result.diagnostics if found.severity == "error"}
         assert errors <= CONTRADICTIONS, render(result)
+
+
+def with_other_shares(random: Random, policy: Policy) -> Policy:
+    """The policy after a change of every `hold_out`."""
+    shares = (0, 200_000, 600_000)
+    return replace(
+        policy, applies=tuple(replace(rule, hold_out_ppm=random.choice(shares)) for rule in policy.applies)
+    )
 
 
 def moment(at_s: int) -> datetime:
@@ -99,8 +108,8 @@ def previous(policy: Policy, before: Generation) -> tuple[list[Decision], list[G
     decisions = []
     for (pop, prefix), was in before.selected.items():
         rule = rules.get(was.rule)
-        arm = "held_out" if rule and is_held_out(rule, prefix) else "treated"
-        times = moment(was.admitted), moment(was.qualified)
+        arm = "held_out" if was.held_out else "treated"
+        times = moment(was.admitted), moment(was.since), moment(was.qualified)
         select = rule.select if rule else "gone"
         decisions.append(Decision(pop, prefix, was.rule, select, "kept", arm, "before", *times, None))
     states = [
@@ -113,20 +122,21 @@ def previous(policy: Policy, before: Generation) -> tuple[list[Decision], list[G
 def compare(policy: Policy, outcome: Outcome, wanted: Decided, before: Generation, mark: int) -> None:
     """Assert that both decided the same."""
     made = {
-        (d.pop, d.prefix): (d.rule, int(d.admitted_at.timestamp()), int(d.qualified_at.timestamp()))
+        (d.pop, d.prefix): Selected(
+            d.rule,
+            d.arm == "held_out",
+            *(int(at.timestamp()) for at in (d.admitted_at, d.arm_since, d.qualified_at)),
+        )
         for d in outcome.decisions
     }
     selected = wanted.generation.selected
-    assert made == {key: (s.rule, s.admitted, s.qualified) for key, s in selected.items()}
+    assert made == selected
     assert {(d.pop, d.prefix) for d in outcome.decisions if d.action == "added"} == {
         key for key in selected if key not in before.selected
     }
     assert {(r.pop, r.prefix) for r in outcome.released} == before.selected.keys() - selected.keys()
     assert {(d.pop, d.prefix) for d in outcome.deferred} == wanted.deferred
     rules = {rule.name: rule for rule in policy.applies}
-    assert {(d.pop, d.prefix) for d in outcome.decisions if d.arm == "held_out"} == {
-        key for key, s in selected.items() if is_held_out(rules[s.rule], key[1])
-    }
     states = {(state.rule, state.pop): state for state in outcome.guards}
     assert {
         key: int(s.since.timestamp()) for key, s in states.items() if s.status == "released"
@@ -170,6 +180,8 @@ def test_decisions_are_those_of_the_specification(inventory: Path) -> None:
                     }
                     for select in policy.selects
                 }
+            if random.random() < 0.1:
+                policy = with_other_shares(random, policy)
             wanted = decide(policy, telemetry, applied, mark)
             found = {s.name: evidence(policy, s, telemetry[s.name], applied) for s in policy.selects}
             decisions, states = previous(policy, applied)
@@ -200,6 +212,9 @@ def counts(policy: Policy, outcome: Outcome, wanted: Decided, before: Generation
             "deferred": len(wanted.deferred),
             "held": sum(d.action == "held" for d in outcome.decisions),
             "taken over": sum(before.selected[key].rule != now.selected[key].rule for key in both),
+            "moved between arms": sum(
+                before.selected[key].held_out != now.selected[key].held_out for key in both
+            ),
             "frozen": len(wanted.frozen),
             "released by a guard": len(now.released_since.keys() - before.released_since.keys()),
             "kept out by a guard": len(now.released_since.keys() & before.released_since.keys()),

@@ -99,27 +99,37 @@ def test_the_example_policy_finds_the_slow_and_lossy_and_no_others(client):
         assert 8 <= sum(name == pop.name for name, _ in found) <= 12
 
 
+def often(measurement):
+    """A member in 60% of the lookback."""
+    return measurement.member_windows * 10 >= measurement.lookback_windows * 6
+
+
+def flaps(measurement):
+    """Membership changes in over 10% of the pairs."""
+    return measurement.flips * 10 > measurement.adjacent_pairs
+
+
 @pytest.mark.parametrize(
     ("character", "reason"),
     [
         (
             Character.SLOW_WITHOUT_LOSS,
-            lambda m: m.metric("retransmit_ratio") < 5_000 and m.duty_cycle_ppm >= 600_000,
+            lambda m: m.metric("retransmit_ratio") < 5_000 and often(m),
         ),
-        (Character.SLOW_AND_NEAR, lambda m: m.min_rtt < 10_000 and m.duty_cycle_ppm >= 600_000),
-        (Character.FLAPPING, lambda m: m.flap_rate_ppm > 100_000 and m.duty_cycle_ppm >= 600_000),
-        (Character.SLOW_AT_TIMES, lambda m: 0 < m.duty_cycle_ppm < 600_000 and m.flap_rate_ppm <= 100_000),
-        (Character.APP_LIMITED, lambda m: m.duty_cycle_ppm == 0 and m.metric("retransmit_ratio") >= 5_000),
+        (Character.SLOW_AND_NEAR, lambda m: m.min_rtt < 10_000 and often(m)),
+        (Character.FLAPPING, lambda m: flaps(m) and often(m)),
+        (Character.SLOW_AT_TIMES, lambda m: m.member and not often(m) and not flaps(m)),
+        (Character.APP_LIMITED, lambda m: not m.member and m.metric("retransmit_ratio") >= 5_000),
         (
             Character.SMALL_TRANSFERS,
-            lambda m: m.duty_cycle_ppm == 0 and m.metric("retransmit_ratio") >= 5_000,
+            lambda m: not m.member and m.metric("retransmit_ratio") >= 5_000,
         ),
     ],
 )
 def test_each_character_is_left_out_for_its_own_reason(client, character, reason):
     found = measured(client, character)
     assert len(found) == len(of(character))
-    assert [(m.timeline, m.duty_cycle_ppm, m.flap_rate_ppm) for m in found if not reason(m)] == []
+    assert [(m.timeline, m.min_rtt, m.metric("retransmit_ratio")) for m in found if not reason(m)] == []
 
 
 def test_the_seldom_seen_are_never_observed(client):

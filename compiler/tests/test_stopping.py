@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tidegate.decisions import GuardState
 from tidegate.stopping import percentile
 from tidegate.told import claims
-from tidegate.turn import held_out
+from tidegate.turn import draw, held_out
 from tidegate_dsl.model import Abort, Active, Bound, Clause, Guard
 
 ABORT = Clause(31, "abort when delivery_rate p50 < 90% of hold_out")
@@ -102,13 +102,14 @@ def test_the_reason_has_the_clauses_and_the_figures():
         "bbr",
         "released",
         "abort when delivery_rate p50 < 90% of hold_out (line 31):"
-        " 4 Mbps of 3 treated, 5 Mbps of 2 held out, 80%; on_failure release for 6h (line 34)",
+        " 4.00 Mbps of 3 treated, 5.00 Mbps of 2 held out, 80%; on_failure release for 6h (line 34)",
         NOW,
     )
     assert {r.because for r in outcome.released} == {state(outcome).because}
     well = state(run(watch(), [5 * MBPS], [5 * MBPS]))
     assert well.because == (
-        "abort when delivery_rate p50 < 90% of hold_out (line 31): 5 Mbps of 1 treated, 5 Mbps of 1 held out, 100%"
+        "abort when delivery_rate p50 < 90% of hold_out (line 31):"
+        " 5.00 Mbps of 1 treated, 5.00 Mbps of 1 held out, 100%"
     )
 
 
@@ -141,6 +142,29 @@ def test_only_those_count_that_were_in_for_a_whole_lookback_and_have_a_value():
     )
     assert found.status == "ok"
     assert " of 2 treated" in found.because
+
+
+@pytest.mark.parametrize("hours", [0.1, 5.9, 6, 7])
+@pytest.mark.parametrize("name", ["bbr", "former"])
+def test_who_came_from_the_other_arm_or_another_rule_counts_a_lookback_later(hours, name):
+    """The treated ones are slow; by their measurements from before they came they would stop the rule."""
+    two, seen = past([9 * MBPS, 9 * MBPS], "held_out", first=100)
+    shares = {d.prefix: draw("bbr", d.prefix) for d in two}
+    above_all = -(-(max(shares.values()) + 1) * 1_000_000 >> 64) + 1
+    before = [replace(d, rule=name, arm="treated", admitted_at=NOW - timedelta(days=2)) for d in two]
+    moved = decided(
+        policy(rule(hold_out_ppm=above_all)), before, qualifying=seen, at=NOW - timedelta(hours=hours)
+    )
+    assert {(d.arm, d.admitted_at, d.arm_since) for d in moved.decisions} == {
+        ("held_out", NOW - timedelta(days=2), NOW - timedelta(hours=hours))
+    }
+    one, also = past([1, 1], "treated")
+    found = decided(
+        policy(rule(hold_out_ppm=above_all), guards=(watch(),)),
+        [*one, *moved.decisions],
+        previous=[*also, *seen],
+    )
+    assert state(found).status == ("frozen" if hours >= 6 else "too_few")
 
 
 def test_each_pop_is_judged_for_itself():

@@ -76,6 +76,7 @@ def _added(turn: Turn, m: Measurement) -> Decision:
         arm=turn.arm(m.prefix),
         because=cite(turn.select.rank.clause),
         admitted_at=turn.watermark,
+        arm_since=turn.watermark,
         qualified_at=turn.watermark,
         metrics=m,
     )

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import resources
 from typing import Any, Final, Literal
 
@@ -36,8 +36,8 @@ def validate(document: object, name: Contract, source: str) -> None:
         Failure: the document breaks the contract. Names up to five places, each with its JSON path, the value
             found and what is allowed there.
     """
-    broken = itertools.islice(_validator(name).iter_errors(document), ERRORS_SHOWN + 1)
-    found = list(dict.fromkeys(_describe(error) for error in broken))
+    described = _once(_describe(error) for error in _validator(name).iter_errors(document))
+    found = list(itertools.islice(described, ERRORS_SHOWN + 1))
     if not found:
         return
     shown = [f"{source}: {text}" for text in found[:ERRORS_SHOWN]]
@@ -59,6 +59,15 @@ def canonical_json(document: object) -> bytes:
 def sha256_digest(document: object) -> str:
     """`sha256:` and the hex SHA-256 (FIPS 180-4) of the document's canonical JSON."""
     return f"sha256:{hashlib.sha256(canonical_json(document)).hexdigest()}"
+
+
+def _once(texts: Iterable[str]) -> Iterator[str]:
+    """Each text the first time it comes: keys that one object lacks are one error, told with each of them."""
+    seen: set[str] = set()
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            yield text
 
 
 def _whole_pattern(

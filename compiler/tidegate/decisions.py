@@ -17,7 +17,11 @@ Key = tuple[str, str]  # (POP, prefix)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One selected prefix of one POP."""
+    """One selected prefix of one POP.
+
+    `arm_since` is the watermark since which it is in this arm of this rule: later than `admitted_at` where another
+    rule had it first, or where a change of `hold_out` moved it.
+    """
 
     pop: str
     prefix: str
@@ -27,6 +31,7 @@ class Decision:
     arm: Arm
     because: str
     admitted_at: datetime
+    arm_since: datetime
     qualified_at: datetime
     metrics: Measurement | None
 

@@ -92,7 +92,7 @@ def _frozen(turn: Turn, prior: Decision, metrics: Measurement | None, *, remains
     if stop is None:
         return None
     if remains and metrics:
-        return replace(_kept(turn, prior, metrics), arm=prior.arm)
+        return replace(_kept(turn, prior, metrics), arm=prior.arm, arm_since=prior.arm_since)
     return replace(prior, select=turn.select.name, action="held", because=stop.because, metrics=metrics)
 
 
@@ -117,22 +117,25 @@ def _judged(
     failing = _failing(select, metrics)
     if select.hold and turn.watermark - prior.qualified_at < timedelta(microseconds=select.hold_us):
         because = f"{cite(select.hold)}; {failing}"
-        arm = turn.arm(prior.prefix)
-        return replace(prior, select=select.name, action="held", arm=arm, because=because, metrics=metrics)
+        return replace(_drawn(turn, prior), action="held", because=because, metrics=metrics)
     return _released(turn, prior, failing)
 
 
 def _kept(turn: Turn, prior: Decision, metrics: Measurement) -> Decision:
     return replace(
-        prior,
-        rule=turn.rule.name,
-        select=turn.select.name,
+        _drawn(turn, prior),
         action="kept",
-        arm=turn.arm(prior.prefix),
         because=cite(turn.select.rank.clause),
         qualified_at=turn.watermark,
         metrics=metrics,
     )
+
+
+def _drawn(turn: Turn, prior: Decision) -> Decision:
+    """Under this rule, in the arm that it draws there; its time in the arm begins anew where either is another."""
+    name, arm = turn.rule.name, turn.arm(prior.prefix)
+    since = prior.arm_since if (prior.rule, prior.arm) == (name, arm) else turn.watermark
+    return replace(prior, rule=name, select=turn.select.name, arm=arm, arm_since=since)
 
 
 def _released(turn: Turn, prior: Decision, because: str) -> Released:

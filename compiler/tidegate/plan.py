@@ -71,6 +71,7 @@ class Plan:
                 arm=d["arm"],
                 because=d["because"],
                 admitted_at=parse_time(d["admitted_at"]),
+                arm_since=parse_time(d["arm_since"]),
                 qualified_at=parse_time(d["qualified_at"]),
                 metrics=None,
             )
@@ -224,6 +225,7 @@ def _decision(d: Decision, metric: str) -> Document:
         "arm": d.arm,
         "because": d.because,
         "admitted_at": format_time(d.admitted_at),
+        "arm_since": format_time(d.arm_since),
         "qualified_at": format_time(d.qualified_at),
         "metrics": m
         and {

@@ -64,18 +64,8 @@ class Measurement:
 
     @property
     def member_windows(self) -> int:
-        """Windows in which the prefix ranked at or below the threshold."""
+        """Windows in which the prefix was a member."""
         return self.member.bit_count()
-
-    @property
-    def duty_cycle_ppm(self) -> int:
-        """Member windows over all windows of the lookback, unobserved ones included, rounded down."""
-        return self.member_windows * PPM // self.lookback_windows
-
-    @property
-    def flap_rate_ppm(self) -> int:
-        """Changes of membership over pairs of adjacent observed windows, rounded up; 0 without a pair."""
-        return -(-self.flips * PPM // self.adjacent_pairs) if self.adjacent_pairs else 0
 
     @property
     def timeline(self) -> str:

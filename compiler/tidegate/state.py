@@ -51,10 +51,19 @@ def applied(state: Path) -> Plan | None:
     """The last applied plan, or None for a fleet's first.
 
     Raises:
-        Failure: it cannot be read or was edited.
+        Failure: it cannot be read, was edited, or is of a release with another contract.
     """
     path = applied_path(state)
-    return load(path) if path.exists() else None
+    if not path.exists():
+        return None
+    try:
+        return load(path)
+    except Failure as failure:
+        raise Failure(
+            failure.message,
+            help="where it is damaged or another release's, docs/upgrade.md says how to begin anew",
+            exit_code=failure.exit_code,
+        ) from failure
 
 
 def record_applied(state: Path, plan: Plan) -> None:

@@ -12,11 +12,11 @@ from typing import Final
 
 from tidegate_dsl.model import Abort, Guard, Policy, Select
 from tidegate_dsl.quantities import spell
-from tidegate_dsl.vocabulary import METRICS
 
 from tidegate.decisions import Decision, Evidence, GuardState, GuardStatus, Key, cite
 from tidegate.select import Measurement
 from tidegate.turn import active
+from tidegate.values import say
 
 PPM: Final = 1_000_000
 Verdict = tuple[GuardStatus, str]
@@ -116,12 +116,12 @@ def _seasoned(
     before: Mapping[Key, Decision],
     watermark: datetime,
 ) -> Mapping[str, list[tuple[Decision, Measurement]]]:
-    """By POP, those that the rule has had for a whole lookback: what is measured of them came after admission."""
+    """By POP, those that were in their arm for a whole lookback: all that is measured of them is of that arm."""
     measured = {(m.pop, m.prefix): m for m in evidence.previous}
     since = watermark - timedelta(microseconds=select.over_us)
     found: defaultdict[str, list[tuple[Decision, Measurement]]] = defaultdict(list)
     for key, prior in before.items():
-        if prior.rule == rule and prior.admitted_at <= since and key in measured:
+        if prior.rule == rule and prior.arm_since <= since and key in measured:
             found[prior.pop].append((prior, measured[key]))
     return found
 
@@ -158,11 +158,10 @@ def _compare(guard: Guard, abort: Abort, arms: Arms) -> Verdict:
 
 def _figures(metric: str, treated: int, control: int, arms: Arms) -> str:
     """Both percentiles, of how many prefixes, and their ratio rounded down to a whole ppm."""
-    dimension = METRICS[metric].dimension
     ratio = f", {spell(treated * PPM // control, 'ratio')}" if control else ""
     return (
-        f"{spell(treated, dimension)} of {len(arms.treated)} treated,"
-        f" {spell(control, dimension)} of {len(arms.held_out)} held out{ratio}"
+        f"{say(metric, treated)} of {len(arms.treated)} treated,"
+        f" {say(metric, control)} of {len(arms.held_out)} held out{ratio}"
     )
 
 

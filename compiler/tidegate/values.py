@@ -24,13 +24,6 @@ def say(metric: str, value: int | None) -> str:
     return f"{number}%" if unit == "%" else f"{number} {unit}".rstrip()
 
 
-def say_span(microseconds: int) -> str:
-    """A span of time in days, hours and minutes: `2h`, `1d 6h`, `40m`."""
-    minutes = -(-microseconds // 60_000_000)
-    parts = ((minutes // 1440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "m"))
-    return " ".join(f"{count}{unit}" for count, unit in parts if count) or "0m"
-
-
 def percent(part: int, whole: int) -> str:
     """A share as a percentage with one decimal; nothing of nothing is 0.0%."""
     return f"{100 * part / whole:.1f}%" if whole else "0.0%"

@@ -18,7 +18,11 @@ from tidegate.plan import load
 from tidegate.times import now
 
 
-@click.command("apply")
+@click.command(
+    "apply",
+    epilog="Exit codes: 0 applied, 1 refused (stale, edited or denied; nothing is written), 2 wrong usage or"
+    " input that cannot be read, 3 the guard gave no answer.",
+)
 @click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path))
 @LIMITS
 @JSON

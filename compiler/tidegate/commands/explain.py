@@ -24,7 +24,11 @@ from tidegate.show.lines import line
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-@click.command("explain")
+@click.command(
+    "explain",
+    epilog="Exit codes: 0 explained, 1 the policy changed since the plan was made, 2 wrong usage or input"
+    " that cannot be read, 3 the store gave no answer.",
+)
 @click.argument("prefix")
 @click.option("--at", "pop", required=True, help="The POP.")
 @click.option("--short", "form", flag_value="short", default="usual", help="Only the verdict and its reason.")
@@ -49,8 +53,8 @@ def command(
     """Say why a prefix, or the prefix of an address, is selected or not: its windows, and each clause.
 
     \b
-    tidegate explain 198.18.7.0/24 --at fra2
-    tidegate explain 198.18.7.9 --at fra2 --short
+    tidegate explain 198.18.64.0/24 --at fra2
+    tidegate explain 198.18.64.9 --at fra2 --short
     """
     made = load(plan_file) if plan_file else state.applied(settings.state)
     if made is None:

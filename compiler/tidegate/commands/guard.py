@@ -16,7 +16,10 @@ from tidegate.fleet import fleet_document
 from tidegate.guard import judge, vars_document
 
 
-@click.command("guard")
+@click.command(
+    "guard",
+    epilog="Exit codes: 0 allowed, 1 denied, 2 wrong usage or input that cannot be read, 3 the guard gave no answer.",
+)
 @INVENTORY
 @JSON
 @pass_settings

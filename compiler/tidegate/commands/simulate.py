@@ -13,9 +13,13 @@ from tidegate.commands.terminal import status
 @click.command("simulate")
 @INVENTORY
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Directory for one file a POP.")
-@click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--start", type=Moment(), default="2026-11-20T00:00:00Z", show_default=True)
-@click.option("--hours", type=click.IntRange(1, 24 * 31), default=6, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of all that is drawn.")
+@click.option(
+    "--start", type=Moment(), default="2026-11-20T00:00:00Z", show_default=True, help="First sample."
+)
+@click.option(
+    "--hours", type=click.IntRange(1, 24 * 31), default=6, show_default=True, help="How much telemetry."
+)
 def command(inventory: Path, out: Path, seed: int, start: datetime, hours: int) -> None:
     """Write the telemetry of a simulated fleet, to try policies on. The same seed gives the same bytes.
 

@@ -20,7 +20,11 @@ from tidegate.policytest.run import FileReport, exit_code, run_tests
 from tidegate.sources import find_policies
 
 
-@click.command("test")
+@click.command(
+    "test",
+    epilog="Exit codes: 0 every test passes, 1 a test fails, a policy has errors or coverage is too low, 2 wrong"
+    " usage or input that cannot be read, 3 the embedded store is missing. docs/test.md has more.",
+)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--filter", "name_contains", default="", metavar="TEXT", help="Only tests whose name contains it."
