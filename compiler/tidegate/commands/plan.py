@@ -27,9 +27,9 @@ from tidegate.times import now
 
 @click.command(
     "plan",
-    epilog="Exit codes: 0 the guard allows the plan, 1 it denies it (saved all the same), the policy has errors, or the"
-    " inventory's variables are not of the applied plan, 2 wrong usage or input that cannot be read, 3 the guard or"
-    " the store gave no answer.",
+    epilog="Exit codes: 0 the guard allows the plan, 1 it denies it (saved all the same), the policy has errors, or"
+    " the inventory's variables are not of the applied plan, 2 wrong usage or input that cannot be read, 3 the"
+    " guard or the store gave no answer.",
 )
 @click.argument("policy", type=click.Path(path_type=Path))
 @AS_OF
