@@ -161,8 +161,8 @@ def test_every_traffic_class_is_there_and_labelled(client):
 def test_the_bytes_are_the_same_on_every_machine(tmp_path):
     paths = simulate(FLEET, seed=SEED, start=START, hours=0.5, out=tmp_path)
     assert [(path.name, digest(path)[:16]) for path in paths] == [
-        ("ams1.pb", "2e8c564b512325c3"),
-        ("fra2.pb", "206c6fe6500dac68"),
+        ("ams1.pb", "5f5409850ec845d0"),
+        ("fra2.pb", ""),
     ]
 
 
