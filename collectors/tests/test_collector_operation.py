@@ -180,11 +180,14 @@ def test_show_draws_screens_on_a_terminal_and_ends_with_ctrl_c(traffic):
     command = [COLLECTOR, "show", "--interval", "50ms", "--port", str(traffic)]
     with subprocess.Popen(command, stdout=slave, env=environment) as showing:
         drawn = b""
-        while drawn.count(b"\x1b[H") < 3:
-            assert select.select([master], [], [], 20)[0]
-            drawn += os.read(master, 1 << 16)
-        showing.send_signal(signal.SIGINT)
-        assert showing.wait(20) == 0
+        try:
+            while drawn.count(b"\x1b[H") < 3:
+                assert select.select([master], [], [], 20)[0]
+                drawn += os.read(master, 1 << 16)
+            showing.send_signal(signal.SIGINT)
+            assert showing.wait(20) == 0
+        finally:
+            showing.kill()
     os.close(slave)
     os.close(master)
     second = drawn.split(b"\x1b[H")[2].decode()
