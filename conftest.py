@@ -1,6 +1,7 @@
 """What every suite shares: tests that need root say so, in CI a skip is a failure, and a real Kafka broker."""
 
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -11,6 +12,10 @@ from tidegate_lab.broker import Broker, Jars
 
 # `make` puts the tools that it built on the path; so does a bare `pytest`.
 os.environ["PATH"] = f"{Path(__file__).parent / 'build/bin'}{os.pathsep}{os.environ['PATH']}"
+
+# The embedded engine keeps some descriptors for every store that a process opened, and the suites open hundreds.
+_SOFT, _HARD = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (max(_SOFT, min(_HARD, 8192)), _HARD))
 
 ROOT = Path(__file__).parent
 STRICT = os.environ.get("TIDEGATE_NO_SKIPS") == "1"

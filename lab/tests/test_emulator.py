@@ -23,6 +23,13 @@ SO_RCVBUFFORCE = 33  # asm-generic/socket.h
 NEAR, FAR = "192.0.2.1", "198.51.100.1"
 
 
+def readable(file, patience_s):
+    """Whether it is, in time; by poll, for select takes no descriptor above 1023, and the store's engine keeps many."""
+    poller = select.poll()
+    poller.register(file, select.POLLIN)
+    return bool(poller.poll(patience_s * 1000))
+
+
 @contextmanager
 def emulated(forward):
     """A link, a sending socket at its near end and a receiving one at its far end."""
@@ -42,7 +49,7 @@ def emulated(forward):
 def received(receiver, patience_s=0.5):
     """(time, sequence number) of everything that arrives until nothing does for a while."""
     got = []
-    while select.select([receiver], [], [], patience_s)[0]:
+    while readable(receiver, patience_s):
         packet = receiver.recv(2048)
         got.append((time.monotonic(), int.from_bytes(packet[:4], "big")))
     return got
@@ -59,7 +66,7 @@ def test_delay_is_never_short_and_hardly_long():
         for number in range(50):
             sent = time.monotonic()
             sender.send(packet(number, 100))
-            assert select.select([receiver], [], [], 2)[0]
+            assert readable(receiver, 2)
             delays.append(time.monotonic() - sent)
             receiver.recv(2048)
         assert min(delays) >= 0.040
