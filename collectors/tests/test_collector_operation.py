@@ -157,7 +157,7 @@ def test_show_sums_by_prefix_and_filters(traffic):
 
 
 def ready(file, event, patience_s):
-    """Whether it is, in time; by poll, for select takes no descriptor above 1023, and the store's engine keeps many."""
+    """Whether it is, in time; by poll, for select takes no descriptor above 1023, and chdb keeps many open."""
     poller = select.poll()
     poller.register(file, event)
     return bool(poller.poll(patience_s * 1000))

@@ -24,7 +24,7 @@ NEAR, FAR = "192.0.2.1", "198.51.100.1"
 
 
 def readable(file, patience_s):
-    """Whether it is, in time; by poll, for select takes no descriptor above 1023, and the store's engine keeps many."""
+    """Whether it is, in time; by poll, for select takes no descriptor above 1023, and chdb keeps many open."""
     poller = select.poll()
     poller.register(file, select.POLLIN)
     return bool(poller.poll(patience_s * 1000))
