@@ -92,6 +92,20 @@ def test_however_the_file_grows_each_whole_line_comes_once(tmp_path_factory, wri
     assert too_long == sum(len(each) > MAX_LINE for each in written)
 
 
+@pytest.mark.parametrize("before", [1, 50])
+def test_nothing_is_taken_of_a_file_that_was_truncated_and_has_grown_beyond_what_was_read(tmp_path, before):
+    path = tmp_path / "log"
+    path.write_bytes(b"".join(line(connection=str(each)) + b"\n" for each in range(before)))
+    tail = Tail(path)
+    assert len(tail.read().whole) == before
+    left = tail.position
+    path.write_bytes(b"".join(line(connection=f"9{each}") + b"\n" for each in range(2 * before + 1)))
+    assert not tail.read().progress
+    assert tail.position == left
+    assert tail.was_cut()
+    tail.close()
+
+
 def test_where_the_rows_cannot_be_written_the_position_stays(tmp_path):
     """The disk is full for the second run; the third delivers what it could not."""
     log, out = tmp_path / "log", tmp_path / "rows.pb"

@@ -76,26 +76,30 @@ class Tail:
     def read(self) -> Lines:
         """The next whole lines. A line that has no end yet is read once it has one.
 
+        Nothing is taken of a file that turns out to have been truncated: what was read may be either's.
+
         Raises:
             OSError: the file can't be read.
         """
         data = os.pread(self._fd, _CHUNK, self.offset)
         *whole, rest = data.split(b"\n")
-        too_long = 0
-        if whole and self._passing:
+        passing, too_long = self._passing, 0
+        if whole and passing:
             del whole[0]
-            self._passing = False
+            passing = False
         kept = [line for line in whole if len(line) <= MAX_LINE]
         too_long += len(whole) - len(kept)
         taken = len(data) - len(rest)
-        if len(rest) > MAX_LINE or (self._passing and rest):
-            too_long += not self._passing
-            self._passing = True
+        if len(rest) > MAX_LINE or (passing and rest):
+            too_long += not passing
+            passing = True
             taken = len(data)
-        if taken:
-            if self.offset < HEAD_BYTES:  # from then on it is the same, or the file is another
-                self._head = head_of(self._fd, self.offset + taken)
-            self.offset += taken
+        # From HEAD_BYTES on the head stays the same, or the file is another.
+        head = head_of(self._fd, self.offset + taken) if self.offset < HEAD_BYTES else self._head
+        if self.was_cut():  # asked last: the truncation may have come between the reads above
+            return Lines()
+        self._passing, self._head = passing, head
+        self.offset += taken
         return Lines(kept, too_long, taken > 0)
 
     def close(self) -> None:
