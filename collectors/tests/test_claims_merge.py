@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tidegate_edge.steer.claims import CANNOT_GATE, NotApplied, Settings, want
 from tidegate_edge.steer.prefix import Prefix
-from tidegate_edge.steer.steering import Claim, Steering
+from tidegate_edge.steer.steering import Claim, Learn, Steering
 
 
 def claim(prefix, congestion_control=None, min_bytes=0, ungated_fallback=False, initcwnd=None, initrwnd=None):
@@ -14,7 +14,8 @@ def claim(prefix, congestion_control=None, min_bytes=0, ungated_fallback=False, 
 
 
 def wanted(*claims, toward=()):
-    return want(Steering("0" * 16, None, claims, tuple(ip_network(each) for each in toward)))
+    learn = Learn(tuple(ip_network(each) for each in toward), 10, 100, 500_000, 10**6, 600 * 10**6)
+    return want(Steering("0" * 16, None, claims, learn if toward else None))
 
 
 def test_an_inner_claim_keeps_what_the_outer_one_sets():

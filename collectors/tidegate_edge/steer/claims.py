@@ -1,7 +1,8 @@
-"""Claims to settings: what each prefix shall have on a host that steers by routes.
+"""Claims to settings: what connections of each prefix shall have.
 
-A route carries its own settings only; it inherits none from a route that covers it (measured on Linux 6.18). So
-where claims nest, the inner prefix's route must name what the outer one sets as well.
+A route carries its own settings only; it inherits none from a route that covers it (measured on Linux 6.18), and a
+lookup in the BPF program's trie ends at the longest prefix. So where claims nest, the inner prefix's settings must
+name what the outer one sets as well.
 """
 
 from collections.abc import Mapping
@@ -20,11 +21,19 @@ CANNOT_LEARN: Final = "this agent does not learn initial windows"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a route shall carry: an algorithm's name, windows in segments; None: as the cloned route has it."""
+    """What a prefix shall have; None: as the kernel or the cloned route has it.
+
+    Attributes:
+        congestion_control: an algorithm's name.
+        initcwnd: segments.
+        initrwnd: segments.
+        min_bytes: bytes that a connection must pass before the algorithm applies; 0: from its start.
+    """
 
     congestion_control: str | None = None
     initcwnd: int | None = None
     initrwnd: int | None = None
+    min_bytes: int = 0
 
     def stated(self) -> dict[Attribute, str | int]:
         """The settings that are not None, by name."""
@@ -56,15 +65,19 @@ class Wanted:
 NOTHING_WANTED: Final = Wanted({}, ())
 
 
-def want(steering: Steering) -> Wanted:
+def want(steering: Steering, *, gates: bool = False) -> Wanted:
     """Merge nested claims attribute by attribute, the longest prefix first.
 
-    A claim whose algorithm needs a size gate keeps its windows; its algorithm applies from the first byte where the
-    claim's `ungated_fallback` says so, else it counts as not claimed. A prefix of which nothing is left has no
-    entry: the covering claim's route serves it.
+    Where the host can't gate by transfer size, a claim whose algorithm needs it keeps its windows; its algorithm
+    applies from the first byte where the claim's `ungated_fallback` says so, else it counts as not claimed. A prefix
+    of which nothing is left has no entry: the covering claim serves it.
+
+    Args:
+        steering: the claims.
+        gates: whether the host can apply an algorithm from so many bytes on.
     """
     claims = sorted(steering.claims, key=lambda claim: order(claim.prefix))
-    stated = {claim.prefix: left for claim in claims if (left := _routable(claim)).stated()}
+    stated = {claim.prefix: left for claim in claims if (left := _possible(claim, gates)).stated()}
     lengths = lengths_of(stated)
     settings = {
         prefix: reduce(_fill, (stated[each] for each in covering(prefix, lengths) if each in stated))
@@ -73,7 +86,11 @@ def want(steering: Steering) -> Wanted:
     return Wanted(
         settings,
         (
-            *(NotApplied(c.prefix, "congestion_control", CANNOT_GATE) for c in claims if _needs_gate(c)),
+            *(
+                NotApplied(c.prefix, "congestion_control", CANNOT_GATE)
+                for c in claims
+                if _needs_gate(c) and not gates
+            ),
             *(NotApplied(p, "initcwnd", CANNOT_LEARN) for p in sorted(steering.learn_toward, key=order)),
         ),
     )
@@ -83,14 +100,18 @@ def _needs_gate(claim: Claim) -> bool:
     return claim.min_bytes > 0 and not claim.ungated_fallback
 
 
-def _routable(claim: Claim) -> Settings:
+def _possible(claim: Claim, gates: bool) -> Settings:
+    if gates:
+        return Settings(claim.congestion_control, claim.initcwnd, claim.initrwnd, claim.min_bytes)
     algorithm = None if _needs_gate(claim) else claim.congestion_control
     return Settings(algorithm, claim.initcwnd, claim.initrwnd)
 
 
 def _fill(inner: Settings, outer: Settings) -> Settings:
+    algorithm = inner if inner.congestion_control else outer  # its size threshold comes with it
     return Settings(
-        inner.congestion_control or outer.congestion_control,
+        algorithm.congestion_control,
         inner.initcwnd or outer.initcwnd,
         inner.initrwnd or outer.initrwnd,
+        algorithm.min_bytes,
     )

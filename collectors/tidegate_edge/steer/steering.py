@@ -35,13 +35,43 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Learn:
+    """How initial windows are learned from the windows of open connections (Riptide).
+
+    Attributes:
+        toward: prefixes of the destinations.
+        initcwnd_min: least window that is set, segments.
+        initcwnd_max: largest window that is set, segments.
+        smooth_ppm: weight of the newest observation, parts per million.
+        every_us: from one observation to the next.
+        expire_us: life of what was learned without a new observation.
+        hold_out_ppm: share of the destinations that are observed and get nothing, parts per million.
+        initrwnd: receive window offered to the destinations at first, segments; None: the kernel's.
+    """
+
+    toward: tuple[Prefix, ...]
+    initcwnd_min: int
+    initcwnd_max: int
+    smooth_ppm: int
+    every_us: int
+    expire_us: int
+    hold_out_ppm: int = 0
+    initrwnd: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Steering:
-    """One generation of claims for one host; `learn_toward` are the prefixes of the riptide settings."""
+    """One generation of claims for one host; `learn` None: nothing is learned."""
 
     generation: str
     default_congestion_control: str | None
     claims: tuple[Claim, ...]
-    learn_toward: tuple[Prefix, ...]
+    learn: Learn | None
+
+    @property
+    def learn_toward(self) -> tuple[Prefix, ...]:
+        """The prefixes toward which windows are learned."""
+        return self.learn.toward if self.learn else ()
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -156,7 +186,20 @@ def _records(document: dict[str, Any]) -> Steering:
         generation=document["generation"],
         default_congestion_control=document["default_congestion_control"],
         claims=tuple(_claim(claim) for claim in document["claims"]),
-        learn_toward=tuple(ip_network(text) for text in (document["riptide"] or {}).get("toward", [])),
+        learn=_learn(document["riptide"]) if document["riptide"] else None,
+    )
+
+
+def _learn(learn: dict[str, Any]) -> Learn:
+    return Learn(
+        toward=tuple(ip_network(text) for text in learn["toward"]),
+        initcwnd_min=int(learn["initcwnd_min"]),
+        initcwnd_max=int(learn["initcwnd_max"]),
+        smooth_ppm=int(learn["smooth_ppm"]),
+        every_us=int(learn["every_us"]),
+        expire_us=int(learn["expire_us"]),
+        hold_out_ppm=int(learn.get("hold_out_ppm", 0)),
+        initrwnd=int(learn["initrwnd"]) if "initrwnd" in learn else None,
     )
 
 
