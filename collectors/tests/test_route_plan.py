@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tidegate_edge.steer.claims import NOTHING_WANTED, Settings, Wanted
 from tidegate_edge.steer.prefix import order
-from tidegate_edge.steer.route import ROUTE_PROTOCOL, UNICAST, Hop, Route
+from tidegate_edge.steer.route import ROUTE_PROTOCOL, UNICAST, Hop, Path, Route
 from tidegate_edge.steer.routes import OWN_PRIORITY, plan_routes
 from tidegate_edge.steer.table import Table
 
@@ -20,7 +20,7 @@ BBR = Settings("bbr")
 
 def route(prefix, interface=1, priority=0, kind=UNICAST, protocol=RTPROT_STATIC, **more):
     hops = (Hop(interface, ()),) if kind == UNICAST else ()
-    return Route(ip_network(prefix), priority, protocol, kind, 0, **{"hops": hops, **more})
+    return Route(ip_network(prefix), priority, Path(protocol, kind, 0, **{"hops": hops, **more}))
 
 
 def plan(routes, *prefixes, settings=BBR, tables=()):
@@ -29,17 +29,17 @@ def plan(routes, *prefixes, settings=BBR, tables=()):
 
 def takes(routes, address):
     """Brute force: the route the kernel would take, or None."""
-    fitting = [each for each in routes if address in each.prefix and each.usable]
-    return min(fitting, default=None, key=lambda e: (-e.prefix.prefixlen, e.priority, -e.preference))
+    fitting = [each for each in routes if address in each.prefix and each.path.usable]
+    return min(fitting, default=None, key=lambda e: (-e.prefix.prefixlen, e.priority, -e.path.preference))
 
 
 def test_a_clone_goes_the_way_of_the_longest_route_and_keeps_its_metrics():
     mtu = (RTAX_MTU, struct.pack("=I", 1400))
     default, pop = route("0.0.0.0/0"), route("198.18.0.0/15", interface=2, metrics=(mtu,))
     (made,) = plan([default, pop], "198.18.7.0/24").after
-    assert made.hops == pop.hops
-    assert made.metrics == (mtu, (RTAX_CC_ALGO, b"bbr\0"))
-    assert (made.protocol, made.priority) == (ROUTE_PROTOCOL, OWN_PRIORITY)
+    assert made.path.hops == pop.path.hops
+    assert made.path.metrics == (mtu, (RTAX_CC_ALGO, b"bbr\0"))
+    assert (made.path.protocol, made.priority) == (ROUTE_PROTOCOL, OWN_PRIORITY)
 
 
 def test_of_equal_prefixes_the_lowest_metric_and_then_the_preferred_router_is_cloned():
@@ -49,8 +49,8 @@ def test_of_equal_prefixes_the_lowest_metric_and_then_the_preferred_router_is_cl
         route("::/0", 3, 2048, preference=1),
     ]
     (made,) = plan(routes, "2001:db8::/48").after
-    assert made.hops[0].interface == 2
-    assert made.preference == 0
+    assert made.path.hops[0].interface == 2
+    assert made.path.preference == 0
 
 
 @pytest.mark.parametrize("prefix", ["198.51.100.0/24", "2001:db8:5::/48"])
@@ -67,7 +67,7 @@ def test_where_no_metric_is_lower_the_two_halves_stand_in():
 def test_a_half_that_is_claimed_by_itself_is_left_to_its_own_claim():
     wanted = Wanted({ip_network("192.0.2.0/24"): BBR, ip_network("192.0.2.0/25"): Settings("reno")}, ())
     made = plan_routes([route("192.0.2.0/24")], (), wanted).after
-    assert [(str(e.prefix), e.metrics[0][1]) for e in made] == [
+    assert [(str(e.prefix), e.path.metrics[0][1]) for e in made] == [
         ("192.0.2.0/25", b"reno\0"),
         ("192.0.2.128/25", b"bbr\0"),
     ]
@@ -149,15 +149,18 @@ claimed = st.lists(nets, unique=True, max_size=8)
 
 @given(foreign, nets)
 def test_the_table_finds_what_brute_force_finds(routes, prefix):
-    best = Table(routes).best(prefix)
+    best = Table(routes).best(order(prefix))
     covering = [e for e in routes if e.prefix.version == prefix.version and e.prefix.supernet_of(prefix)]
     assert best == takes(covering, prefix.network_address)
 
 
-@given(foreign, nets)
-def test_the_table_finds_what_lies_inside(routes, prefix):
-    inside = {e.prefix for e in routes if e.usable and e.prefix != prefix and covers(prefix, e.prefix)}
-    assert [e.prefix for e in Table(routes).inside(prefix)] == sorted(inside, key=order)
+@given(foreign, claimed)
+def test_a_route_of_the_host_that_no_claim_reaches_is_named_with_the_nearest_claim(routes, prefixes):
+    used = {e.prefix for e in routes if e.path.usable}
+    over = {each: [claim for claim in prefixes if covers(claim, each)] for each in used}
+    nearest = {each: max(found, key=lambda e: e.prefixlen) for each, found in over.items() if found}
+    shadowed = {claim for each, claim in nearest.items() if each != claim}
+    assert [e.prefix for e in plan(routes, *prefixes).notices] == sorted(shadowed, key=order)
 
 
 @given(foreign, foreign4_of_metric_zero, claimed)
@@ -169,7 +172,9 @@ def test_packets_go_the_same_way_and_carry_the_claim_unless_said_otherwise(some,
     corners = [a for p in prefixes for a in (p.network_address, p[p.num_addresses // 2], p.broadcast_address)]
     for address in corners:
         before, after = takes(routes, address), takes([*routes, *made.after], address)
-        assert (before and (before.hops, before.type)) == (after and (after.hops, after.type))
+        assert (before and (before.path.hops, before.path.type)) == (
+            after and (after.path.hops, after.path.type)
+        )
         if not any(address in prefix for prefix in excused):
             assert after is not None
             assert after.own

@@ -19,14 +19,14 @@ from .netlink import (
     RTM_GETRULE,
     Change,
     Message,
-    change_request,
+    change_requests,
     dump_request,
     error_of,
     messages,
     route_of,
     rule_table,
 )
-from .route import Route
+from .route import ROUTE_PROTOCOL, Route
 
 FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
 DATAGRAM_BYTES: Final = 1 << 18  # the kernel fills 32 KB at most
@@ -37,6 +37,7 @@ SOL_NETLINK: Final = 270  # linux/socket.h; the options below: linux/netlink.h
 NETLINK_CAP_ACK: Final = 10
 NETLINK_EXT_ACK: Final = 11
 NETLINK_GET_STRICT_CHK: Final = 12
+PID_BITS: Final = 22
 STATUS: Final = Path("/proc/self/status")
 CAP_NET_ADMIN: Final = 12  # linux/capability.h
 # A table that was never written to, or a kernel started without IPv6, holds no routes.
@@ -78,12 +79,16 @@ def read_routes() -> list[Route]:
     Raises:
         Failure: the kernel does not answer, or the table changed during each of five attempts to read it.
     """
-    return [
-        route
-        for family in FAMILIES
-        for message in _dump(RTM_GETROUTE, family)
-        if (route := route_of(message, family))
-    ]
+    return _routes()
+
+
+def read_own_routes() -> list[Route]:
+    """The agent's routes; the kernel leaves out all others.
+
+    Raises:
+        Failure: as `read_routes`.
+    """
+    return [route for route in _routes(ROUTE_PROTOCOL) if route.own]
 
 
 def read_rule_tables() -> list[int]:
@@ -104,7 +109,7 @@ def change_routes(changes: Sequence[tuple[Change, Route]]) -> list[Rejected]:
     Raises:
         Failure: the kernel does not answer.
     """
-    with _netlink() as channel:
+    with _netlink(own_port()) as channel:
         new = [(change, route) for change, route in changes if change != "remove"]
         rejected = _make(channel, new)
         old = [
@@ -115,25 +120,42 @@ def change_routes(changes: Sequence[tuple[Change, Route]]) -> list[Rejected]:
         return rejected + _make(channel, old)
 
 
+def own_port() -> int:
+    """The netlink port that this process changes routes from: notifications name who made a change by it.
+
+    Made as libnl makes its ports, of the process and a number above its 22 bits: PID_MAX_LIMIT, linux/threads.h.
+    """
+    return ROUTE_PROTOCOL << PID_BITS | os.getpid()
+
+
 def _make(channel: socket.socket, changes: Sequence[tuple[Change, Route]]) -> list[Rejected]:
     rejected = []
     for start in range(0, len(changes), REQUESTS_IN_FLIGHT):
         window = changes[start : start + REQUESTS_IN_FLIGHT]
-        channel.send(b"".join(change_request(change, route, n) for n, (change, route) in enumerate(window)))
-        answers = 0
-        while answers < len(window):
+        channel.send(b"".join(change_requests(window)))
+        answered = False
+        while not answered:
             for message in _receive(channel):
-                answers += 1
                 code, text = error_of(message)
                 if code:
                     rejected.append(Rejected(window[message.sequence][1], text or os.strerror(code)))
+                answered = message.sequence == len(window) - 1
     return rejected
 
 
-def _dump(kind: int, family: int) -> list[Message]:
+def _routes(protocol: int = 0) -> list[Route]:
+    return [
+        route
+        for family in FAMILIES
+        for message in _dump(RTM_GETROUTE, family, protocol)
+        if (route := route_of(message, family))
+    ]
+
+
+def _dump(kind: int, family: int, protocol: int = 0) -> list[Message]:
     for _attempt in range(DUMP_ATTEMPTS):
         with _netlink() as channel:
-            channel.send(dump_request(kind, family, 1))
+            channel.send(dump_request(kind, family, 1, protocol))
             found = list(_dumped(channel))
         if not any(message.flags & NLM_F_DUMP_INTR for message in found):
             return [message for message in found if message.type != NLMSG_DONE]
@@ -165,7 +187,7 @@ def _receive(channel: socket.socket) -> Iterator[Message]:
 
 
 @contextmanager
-def _netlink() -> Iterator[socket.socket]:
+def _netlink(port: int = 0) -> Iterator[socket.socket]:
     try:
         with socket.socket(
             socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE
@@ -173,6 +195,7 @@ def _netlink() -> Iterator[socket.socket]:
             for option in (NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK):
                 channel.setsockopt(SOL_NETLINK, option, 1)
             channel.settimeout(TIMEOUT_SECONDS)
+            _bind(channel, port)
             yield channel
     except (OSError, ValueError) as error:
         raise Failure(
@@ -180,3 +203,14 @@ def _netlink() -> Iterator[socket.socket]:
             help="Linux 4.20 or later is needed; see `journalctl -k`",
             exit_code=MISSING_PART,
         ) from error
+
+
+def _bind(channel: socket.socket, port: int) -> None:
+    try:
+        channel.bind((port, 0))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        channel.bind(
+            (0, 0)
+        )  # another container's process of the same number: its changes are then not told from ours

@@ -7,12 +7,13 @@ Constants: linux/netlink.h, linux/rtnetlink.h.
 
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from ipaddress import ip_network
+from functools import lru_cache
 from typing import Final, Literal
 
-from .route import Hop, Route
+from .prefix import prefix_of
+from .route import Hop, Path, Route
 
 Change = Literal["add", "replace", "remove"]
 
@@ -62,6 +63,15 @@ RTMSG: Final = struct.Struct(
 RTNEXTHOP: Final = struct.Struct("=HBBi")  # length, flags, hops (weight - 1), interface
 ATTRIBUTE: Final = struct.Struct("=HH")  # length, type
 U32: Final = struct.Struct("=I")
+U32_ATTRIBUTE_BYTES: Final = ATTRIBUTE.size + U32.size
+# By bytes of an address: its family, and the start of a request, as far as it differs between routes of one path:
+# nlmsghdr, rtmsg, RTA_DST, RTA_PRIORITY.
+REQUESTS: Final = {
+    4: (socket.AF_INET, struct.Struct("=IHHII BBBBBBBBI HH4s HHI")),
+    16: (socket.AF_INET6, struct.Struct("=IHHII BBBBBBBBI HH16s HHI")),
+}
+ROUTES_REMEMBERED: Final = 1 << 14  # 10 MB at most: a host's claims, read again and again, are parsed once
+PATHS_REMEMBERED: Final = 1 << 10
 TYPE_MASK: Final = 0x3FFF  # without NLA_F_NESTED and NLA_F_NET_BYTEORDER
 
 FLAGS: Final[dict[Change, int]] = {
@@ -100,41 +110,65 @@ def messages(datagram: bytes) -> Iterator[Message]:
         offset += _aligned(length)
 
 
-def dump_request(kind: int, family: int, sequence: int) -> bytes:
-    """Ask for the routes (RTM_GETROUTE) of the main table, or for the rules (RTM_GETRULE), of one family."""
+def dump_request(kind: int, family: int, sequence: int, protocol: int = 0) -> bytes:
+    """Ask for the routes (RTM_GETROUTE) of the main table, or for the rules (RTM_GETRULE), of one family.
+
+    Args:
+        kind: RTM_GETROUTE or RTM_GETRULE.
+        family: AF_INET or AF_INET6.
+        sequence: comes back with the answers.
+        protocol: only routes of this owner; 0: everyone's.
+    """
     table = RT_TABLE_MAIN if kind == RTM_GETROUTE else 0
-    body = RTMSG.pack(family, 0, 0, 0, table, 0, 0, 0, 0)
+    body = RTMSG.pack(family, 0, 0, 0, table, protocol, 0, 0, 0)
     return _message(kind, NLM_F_REQUEST | NLM_F_DUMP, sequence, body)
 
 
-def change_request(change: Change, route: Route, sequence: int) -> bytes:
-    """Ask to add, replace or remove a route of the main table; a removal names key, type and owner."""
-    family = socket.AF_INET if route.prefix.version == 4 else socket.AF_INET6
-    onlink = len(route.hops) == 1 and route.hops[0].onlink
-    attributes = [(RTA_DST, route.prefix.network_address.packed), (RTA_PRIORITY, U32.pack(route.priority))]
-    if change != "remove":
-        attributes += _path(route)
-    body = RTMSG.pack(
-        family,
-        route.prefix.prefixlen,
-        0,
-        0,
-        RT_TABLE_MAIN,
-        route.protocol,
-        route.scope,
-        route.type,
-        RTNH_F_ONLINK if onlink and change != "remove" else 0,
-    )
-    kind = RTM_DELROUTE if change == "remove" else RTM_NEWROUTE
-    return _message(kind, NLM_F_REQUEST | NLM_F_ACK | FLAGS[change], sequence, body + _join(attributes))
+def change_requests(changes: Iterable[tuple[Change, Route]]) -> list[bytes]:
+    """Ask to add, replace or remove routes of the main table; a removal names key, type and owner.
+
+    Each bears its place in the list as its sequence number. Only the last asks to be acknowledged: the kernel
+    answers in order, and answers what failed unasked (netlink_rcv_skb in net/netlink/af_netlink.c).
+    """
+    requests: list[bytes] = []
+    tails: dict[int, bytes] = {}  # routes share paths, and to write one is slow
+    ordered = list(changes)
+    for sequence, (change, route) in enumerate(ordered):
+        tail = b""
+        if change != "remove":
+            known = tails.get(id(route.path))
+            tail = tails[id(route.path)] = _join(_path(route.path)) if known is None else known
+        flags = NLM_F_REQUEST | FLAGS[change] | (NLM_F_ACK if sequence == len(ordered) - 1 else 0)
+        requests.append(_change_request(change, route, flags, sequence, tail))
+    return requests
+
+
+def _change_request(change: Change, route: Route, flags: int, sequence: int, tail: bytes) -> bytes:
+    prefix, path = route.prefix, route.path
+    address = prefix.network_address.packed
+    onlink = change != "remove" and len(path.hops) == 1 and path.hops[0].onlink
+    family, request = REQUESTS[len(address)]
+    return (
+        request.pack(
+            request.size + len(tail), RTM_DELROUTE if change == "remove" else RTM_NEWROUTE, flags, sequence, 0,
+            family, prefix.prefixlen, 0, 0, RT_TABLE_MAIN, path.protocol, path.scope, path.type,
+            RTNH_F_ONLINK if onlink else 0,
+            ATTRIBUTE.size + len(address), RTA_DST, address,
+            U32_ATTRIBUTE_BYTES, RTA_PRIORITY, route.priority,
+        )
+        + tail
+    )  # fmt: skip
 
 
 def route_of(message: Message, family: int) -> Route | None:
     """The route that a dump's message describes; None for other tables, families and cached routes."""
-    its_family, length, source_length, tos, table, protocol, scope, kind, flags = RTMSG.unpack_from(
-        message.body
-    )
-    attributes = dict(_split(message.body[RTMSG.size :]))
+    return _route(message.body, family)
+
+
+@lru_cache(maxsize=ROUTES_REMEMBERED)
+def _route(body: bytes, family: int) -> Route | None:
+    its_family, length, source_length, tos, table, protocol, scope, kind, flags = RTMSG.unpack_from(body)
+    attributes = dict(_split(body[RTMSG.size :]))
     if RTA_TABLE in attributes:
         (table,) = U32.unpack(attributes[RTA_TABLE])
     if its_family != family or table != RT_TABLE_MAIN or flags & RTM_F_CLONED:
@@ -143,9 +177,7 @@ def route_of(message: Message, family: int) -> Route | None:
     nexthop_id = U32.unpack(attributes[RTA_NH_ID])[0] if RTA_NH_ID in attributes else None
     hops = tuple(_hops(attributes, flags)) if nexthop_id is None else ()
     preference = attributes.get(RTA_PREF, b"\0")[0]
-    return Route(
-        prefix=ip_network((address, length)),
-        priority=U32.unpack(attributes[RTA_PRIORITY])[0] if RTA_PRIORITY in attributes else 0,
+    path = Path(
         protocol=protocol,
         type=kind,
         scope=scope,
@@ -158,6 +190,14 @@ def route_of(message: Message, family: int) -> Route | None:
         preference={1: 1, 3: -1}.get(preference, 0),  # ICMPV6_ROUTER_PREF_HIGH, _LOW
         narrow=bool(tos or source_length),
     )
+    priority = U32.unpack(attributes[RTA_PRIORITY])[0] if RTA_PRIORITY in attributes else 0
+    return Route(prefix_of(address, length), priority, _shared(path))
+
+
+@lru_cache(maxsize=PATHS_REMEMBERED)
+def _shared(path: Path) -> Path:
+    """One object for all paths that are equal."""
+    return path
 
 
 def rule_table(message: Message) -> int | None:
@@ -182,7 +222,7 @@ def error_of(message: Message) -> tuple[int, str]:
     return -code, text
 
 
-def _hops(attributes: dict[int, bytes], flags: int) -> Iterator[Hop]:
+def _hops(attributes: Mapping[int, bytes], flags: int) -> Iterator[Hop]:
     if RTA_MULTIPATH not in attributes:
         if RTA_OIF in attributes and not flags & RTNH_F_DEAD:
             yield _hop(U32.unpack(attributes[RTA_OIF])[0], attributes, 0, flags)
@@ -195,23 +235,23 @@ def _hops(attributes: dict[int, bytes], flags: int) -> Iterator[Hop]:
         hops = hops[_aligned(length) :]
 
 
-def _hop(interface: int, attributes: dict[int, bytes], extra_weight: int, flags: int) -> Hop:
+def _hop(interface: int, attributes: Mapping[int, bytes], extra_weight: int, flags: int) -> Hop:
     kept = sorted((kind, payload) for kind, payload in attributes.items() if kind in HOP_ATTRIBUTES)
     return Hop(interface, tuple(kept), extra_weight + 1, bool(flags & RTNH_F_ONLINK))
 
 
-def _path(route: Route) -> Iterator[tuple[int, bytes]]:
-    if route.source:
-        yield RTA_PREFSRC, route.source
-    if route.metrics:
-        yield RTA_METRICS, _join(route.metrics)
-    if route.nexthop_id is not None:
-        yield RTA_NH_ID, U32.pack(route.nexthop_id)
-    elif len(route.hops) == 1:
-        yield RTA_OIF, U32.pack(route.hops[0].interface)
-        yield from route.hops[0].attributes
+def _path(path: Path) -> Iterator[tuple[int, bytes]]:
+    if path.source:
+        yield RTA_PREFSRC, path.source
+    if path.metrics:
+        yield RTA_METRICS, _join(path.metrics)
+    if path.nexthop_id is not None:
+        yield RTA_NH_ID, U32.pack(path.nexthop_id)
+    elif len(path.hops) == 1:
+        yield RTA_OIF, U32.pack(path.hops[0].interface)
+        yield from path.hops[0].attributes
     else:
-        yield RTA_MULTIPATH, b"".join(_member(hop) for hop in route.hops)
+        yield RTA_MULTIPATH, b"".join(_member(hop) for hop in path.hops)
 
 
 def _member(hop: Hop) -> bytes:

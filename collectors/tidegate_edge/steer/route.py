@@ -33,16 +33,14 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """One route of the main table.
+class Path:
+    """What routes have in common, as in the kernel's own struct fib_info: clones of one route share one.
 
-    `priority` is what `ip` calls metric; `metrics` are its TCP and path settings, by RTAX number; `hops` are the
-    hops alive, none where `nexthop_id` names a nexthop object. `preference` is RFC 4191's, 0 medium, 1 high,
-    -1 low. `narrow`: for one TOS or one source prefix only.
+    `metrics` are the TCP and path settings, by RTAX number; `hops` are the hops alive, none where `nexthop_id` names
+    a nexthop object. `preference` is RFC 4191's, 0 medium, 1 high, -1 low. `narrow`: for one TOS or one source
+    prefix only.
     """
 
-    prefix: Prefix
-    priority: int
     protocol: int
     type: int
     scope: int
@@ -54,11 +52,20 @@ class Route:
     narrow: bool = False
 
     @property
-    def own(self) -> bool:
-        """Whether this agent installed it."""
-        return self.protocol == ROUTE_PROTOCOL and not self.narrow
-
-    @property
     def usable(self) -> bool:
         """Whether the kernel would take it for any connection: not narrow, and a hop alive where it has hops."""
         return not self.narrow and (self.type != UNICAST or bool(self.hops) or self.nexthop_id is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One route of the main table; `priority` is what `ip` calls metric."""
+
+    prefix: Prefix
+    priority: int
+    path: Path
+
+    @property
+    def own(self) -> bool:
+        """Whether this agent installed it."""
+        return self.path.protocol == ROUTE_PROTOCOL and not self.path.narrow

@@ -10,13 +10,12 @@ run the host's wins.
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from .claims import NotApplied, Settings, Wanted
 from .netlink import Change
-from .prefix import Prefix, covering, lengths_of, order
-from .route import ROUTE_PROTOCOL, TYPE_NAMES, UNICAST, Attributes, Route
+from .prefix import Key, Prefix, PrefixIndex, order
+from .route import ROUTE_PROTOCOL, TYPE_NAMES, UNICAST, Attributes, Path, Route
 from .table import Table
 
 # Higher than any that Linux, systemd-networkd, NetworkManager or a routing daemon gives by itself.
@@ -31,17 +30,15 @@ SHADOWS_SHOWN: Final = 3
 NO_ROUTE: Final = "no route of the host's main table leads there"
 
 
+RouteKey: TypeAlias = tuple[Key, int]
+"""Prefix and priority: what tells routes of one table apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
     """What the operator should know, although nothing failed; prefix None: it concerns no single one."""
 
     prefix: Prefix | None
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    prefix: Prefix
     reason: str
 
 
@@ -63,7 +60,7 @@ class Plan:
 
 def own_routes(routes: Iterable[Route]) -> tuple[Route, ...]:
     """The agent's routes among others, in the order of prefixes."""
-    return tuple(sorted((route for route in routes if route.own), key=_key))
+    return tuple(_keyed(route for route in routes if route.own).values())
 
 
 def plan_routes(routes: Iterable[Route], rule_tables: Sequence[int], wanted: Wanted) -> Plan:
@@ -74,61 +71,73 @@ def plan_routes(routes: Iterable[Route], rule_tables: Sequence[int], wanted: Wan
         rule_tables: other tables to which policy rules lead.
         wanted: settings by prefix.
     """
-    found = list(routes)
-    table = Table(route for route in found if not route.own)
-    by_claim: dict[Prefix, tuple[Route, ...]] = {}
-    not_applied = list(wanted.not_applied)
-    for prefix, settings in wanted.settings.items():
-        placed = list(_place(prefix, settings, table, wanted.settings))
-        by_claim[prefix] = tuple(each for each in placed if isinstance(each, Route))
-        for refusal in placed:
-            if isinstance(refusal, _Refusal):
-                not_applied += [
-                    NotApplied(refusal.prefix, name, refusal.reason) for name in settings.stated()
-                ]
-    before = own_routes(found)
-    after = own_routes(route for each in by_claim.values() for route in each)
+    own: list[Route] = []
+    others: list[Route] = []
+    for route in routes:
+        (own if route.own else others).append(route)
+    claimed = {order(prefix): prefix for prefix in wanted.settings}
+    placing = _Placing(Table(others), claimed)
+    by_claim = {
+        prefix: placing.place(key, prefix, wanted.settings[prefix]) for key, prefix in claimed.items()
+    }
+    before, after = _keyed(own), dict(sorted(placing.placed.items()))
     return Plan(
-        before,
-        after,
+        tuple(before.values()),
+        tuple(after.values()),
         tuple(_changes(before, after)),
         by_claim,
-        tuple(not_applied),
-        (*_other_tables(rule_tables, wanted), *_shadows(wanted.settings, table)),
+        (*wanted.not_applied, *placing.not_applied),
+        (*_other_tables(rule_tables, wanted), *_shadows(claimed, placing.table)),
     )
 
 
-def _place(
-    prefix: Prefix, settings: Settings, table: Table, claimed: Mapping[Prefix, Settings]
-) -> Iterator[Route | _Refusal]:
-    """The routes that give a prefix its settings; a refusal for each part that cannot have them."""
-    best = table.best(prefix)
-    if best is None:
-        yield _Refusal(prefix, NO_ROUTE)
-    elif best.type != UNICAST:
-        kind = TYPE_NAMES.get(best.type, f"of type {best.type}")
-        yield _Refusal(prefix, f"the host's route to {best.prefix} is {kind}")
-    elif best.prefix != prefix:
-        yield _clone(best, prefix, OWN_PRIORITY, settings)
-    elif best.priority > FIRST_PRIORITY[prefix.version]:
-        yield _clone(best, prefix, best.priority - 1, settings)
-    elif prefix.prefixlen < prefix.max_prefixlen:
-        for half in prefix.subnets():
-            if half not in claimed:
-                yield from _place(half, settings, table, claimed)
-    else:
-        yield _Refusal(prefix, f"the host's own route has metric {best.priority}, and none comes before it")
+class _Placing:
+    """Clones of the host's routes for settings; clones that differ by nothing but their prefix share one path."""
 
+    def __init__(self, table: Table, claimed: Mapping[Key, Prefix]) -> None:
+        self.table = table
+        self.placed: dict[RouteKey, Route] = {}
+        self.not_applied: list[NotApplied] = []
+        self._claimed = claimed
+        self._paths: dict[tuple[int, Settings], Path] = {}
 
-def _clone(route: Route, prefix: Prefix, priority: int, settings: Settings) -> Route:
-    return replace(
-        route,
-        prefix=prefix,
-        priority=priority,
-        protocol=ROUTE_PROTOCOL,
-        metrics=_with(route.metrics, settings),
-        preference=0,
-    )
+    def place(self, key: Key, prefix: Prefix, settings: Settings) -> tuple[Route, ...]:
+        """The routes that give a prefix its settings; notes each part that cannot have them."""
+        best = self.table.best(key)
+        if best is None:
+            return self._refuse(prefix, settings, NO_ROUTE)
+        if best.path.type != UNICAST:
+            kind = TYPE_NAMES.get(best.path.type, f"of type {best.path.type}")
+            return self._refuse(prefix, settings, f"the host's route to {best.prefix} is {kind}")
+        if best.prefix != prefix:
+            priority = OWN_PRIORITY
+        elif best.priority > FIRST_PRIORITY[prefix.version]:
+            priority = best.priority - 1
+        elif prefix.prefixlen < prefix.max_prefixlen:
+            halves = [(order(half), half) for half in prefix.subnets()]
+            parts = [self.place(*half, settings) for half in halves if half[0] not in self._claimed]
+            return tuple(route for part in parts for route in part)
+        else:
+            reason = f"the host's own route has metric {best.priority}, and none comes before it"
+            return self._refuse(prefix, settings, reason)
+        route = Route(prefix, priority, self._path(best, settings))
+        self.placed[key, priority] = route
+        return (route,)
+
+    def _refuse(self, prefix: Prefix, settings: Settings, reason: str) -> tuple[()]:
+        self.not_applied += [NotApplied(prefix, attribute, reason) for attribute in settings.stated()]
+        return ()
+
+    def _path(self, route: Route, settings: Settings) -> Path:
+        key = id(route.path), settings  # the table keeps the path alive, and to hash one is slow
+        if key not in self._paths:
+            self._paths[key] = replace(
+                route.path,
+                protocol=ROUTE_PROTOCOL,
+                metrics=_with(route.path.metrics, settings),
+                preference=0,
+            )
+        return self._paths[key]
 
 
 def _with(metrics: Attributes, settings: Settings) -> Attributes:
@@ -141,19 +150,20 @@ def _with(metrics: Attributes, settings: Settings) -> Attributes:
     return tuple(sorted(merged.items()))
 
 
-def _changes(before: tuple[Route, ...], after: tuple[Route, ...]) -> Iterator[tuple[Change, Route]]:
-    held = {_key(route): route for route in before}
-    wanted = {_key(route) for route in after}
-    for route in after:
-        if _key(route) not in held:
+def _keyed(routes: Iterable[Route]) -> dict[RouteKey, Route]:
+    found = {(order(route.prefix), route.priority): route for route in routes}
+    return dict(sorted(found.items()))
+
+
+def _changes(
+    before: Mapping[RouteKey, Route], after: Mapping[RouteKey, Route]
+) -> Iterator[tuple[Change, Route]]:
+    for key, route in after.items():
+        if key not in before:
             yield "add", route
-        elif held[_key(route)] != route:
+        elif before[key] != route:
             yield "replace", route
-    yield from (("remove", route) for route in before if _key(route) not in wanted)
-
-
-def _key(route: Route) -> tuple[tuple[int, int, int], int]:
-    return order(route.prefix), route.priority
+    yield from (("remove", route) for key, route in before.items() if key not in after)
 
 
 def _other_tables(rule_tables: Sequence[int], wanted: Wanted) -> Iterator[Notice]:
@@ -164,18 +174,15 @@ def _other_tables(rule_tables: Sequence[int], wanted: Wanted) -> Iterator[Notice
         )
 
 
-def _shadows(claimed: Mapping[Prefix, Settings], table: Table) -> Iterator[Notice]:
+def _shadows(claimed: Mapping[Key, Prefix], table: Table) -> Iterator[Notice]:
     """Claims inside which the host has routes of its own that no claim reaches."""
-    lengths = lengths_of(claimed)
-    for prefix in claimed:
-        shadowing = (
-            route
-            for route in table.inside(prefix)
-            if next(each for each in covering(route.prefix, lengths) if each in claimed) == prefix
-        )
-        shown = [str(route.prefix) for route in islice(shadowing, SHADOWS_SHOWN + 1)]
-        if shown:
-            more = " and more" if len(shown) > SHADOWS_SHOWN else ""
-            yield Notice(
-                prefix, f"shadowed by the host's more specific {', '.join(shown[:SHADOWS_SHOWN])}{more}"
-            )
+    claims = PrefixIndex(claimed.items())
+    shadowing: dict[Prefix, list[str]] = {}
+    for key, route in table:
+        claim = claims.nearest(key)
+        if claim is not None and claim != route.prefix:
+            shadowing.setdefault(claim, []).append(str(route.prefix))
+    for claim in sorted(shadowing, key=order):
+        names = shadowing[claim]
+        more = " and more" if len(names) > SHADOWS_SHOWN else ""
+        yield Notice(claim, f"shadowed by the host's more specific {', '.join(names[:SHADOWS_SHOWN])}{more}")

@@ -25,20 +25,19 @@ def describe(route: Route, interfaces: Mapping[int, str]) -> str:
         route: the route.
         interfaces: names by index; an index without a name shows as `if7`.
     """
+    path = route.path
     words = [str(route.prefix)]
-    if route.nexthop_id is not None:
-        words.append(f"nhid {route.nexthop_id}")
-    elif len(route.hops) == 1:
-        words += _hop(route.hops[0], interfaces)
+    if path.nexthop_id is not None:
+        words.append(f"nhid {path.nexthop_id}")
+    elif len(path.hops) == 1:
+        words += _hop(path.hops[0], interfaces)
     else:
-        for hop in route.hops:
+        for hop in path.hops:
             words += ["nexthop", *_hop(hop, interfaces), f"weight {hop.weight}"]
-    if route.source:
-        words.append(f"src {ip_address(route.source)}")
+    if path.source:
+        words.append(f"src {ip_address(path.source)}")
     words.append(f"metric {route.priority}")
-    words += (
-        f"{METRIC_NAMES.get(number, number)} {_value(number, value)}" for number, value in route.metrics
-    )
+    words += (f"{METRIC_NAMES.get(number, number)} {_value(number, value)}" for number, value in path.metrics)
     return " ".join(words)
 
 
