@@ -58,18 +58,24 @@ class Refused(Exception):
         self.code = code
 
 
-def one_walk(states: int, attributes: int) -> list[tuple[int, bytes]]:
-    """The request, as message type and payload, that returns both families at once."""
+def one_walk(states: int, attributes: int, filters: bytes = b"") -> list[tuple[int, bytes]]:
+    """The request, as message type and payload, that returns both families at once.
+
+    Args:
+        states: a bit for each state wanted.
+        attributes: a bit for each attribute wanted.
+        filters: netlink attributes that follow the request (INET_DIAG_REQ_BYTECODE).
+    """
     payload = _ONE_WALK.pack(kernel.AF_INET, 0, 0, attributes, states, 0)
-    return [(kernel.TCPDIAG_GETSOCK, payload)]
+    return [(kernel.TCPDIAG_GETSOCK, payload + filters)]
 
 
-def walk_by_family(states: int, attributes: int) -> list[tuple[int, bytes]]:
-    """The two requests, as message type and payload, that return a family each."""
+def walk_by_family(states: int, attributes: int, filters: bytes = b"") -> list[tuple[int, bytes]]:
+    """The two requests, as message type and payload, that return a family each; arguments as of `one_walk`."""
     return [
         (
             kernel.SOCK_DIAG_BY_FAMILY,
-            _ONE_FAMILY.pack(family, socket.IPPROTO_TCP, attributes, states),
+            _ONE_FAMILY.pack(family, socket.IPPROTO_TCP, attributes, states) + filters,
         )
         for family in (kernel.AF_INET, kernel.AF_INET6)
     ]
@@ -103,12 +109,20 @@ class SocketDiag:
         self._socket.close()
         self._socket = self._open()
 
-    def dump(self, states: int, buffer: bytearray) -> Iterator[list[tuple[int, int]]]:
-        """Receive every TCP socket of the namespace.
+    def dump(
+        self,
+        states: int,
+        buffer: bytearray,
+        attributes: int = kernel.WANTED_ATTRIBUTES,
+        filters: bytes = b"",
+    ) -> Iterator[list[tuple[int, int]]]:
+        """Receive the TCP sockets of the namespace.
 
         Args:
             states: a bit for each state wanted, bit 1 is ESTABLISHED.
             buffer: where the datagrams are received, one behind the other; a multiple of four bytes.
+            attributes: bit N - 1 asks for attribute N.
+            filters: netlink attributes that follow the request (INET_DIAG_REQ_BYTECODE); empty: every socket.
 
         Yields:
             Begin and end of each datagram in the buffer, bytes, each time it is full and at the end. The buffer
@@ -120,12 +134,12 @@ class SocketDiag:
         """
         try:
             try:
-                yield from self._receive(self._walks(states, kernel.WANTED_ATTRIBUTES), buffer)
+                yield from self._receive(self._walks(states, attributes, filters), buffer)
             except Refused as refused:
                 if self._walks is not one_walk or refused.code not in _UNKNOWN_REQUEST:
                     raise
                 self._walks = walk_by_family
-                yield from self._receive(self._walks(states, kernel.WANTED_ATTRIBUTES), buffer)
+                yield from self._receive(self._walks(states, attributes, filters), buffer)
         except Refused as refused:
             raise _refusal(refused.code) from refused
         except BlockingIOError as error:
