@@ -39,8 +39,8 @@ $(BUILD)/bin/opa: policies/get-opa.sh
 
 setup: .venv/.locked $(BUILD)/bin/opa
 
-BPF_OBJECT := collectors/tidegate_edge/sockets/sockets.bpf.o
-$(BPF_OBJECT): $(wildcard collectors/bpf/*) schemas/rows.py schemas/sockets_pb2.py | .venv/.locked
+BPF_OBJECTS := $(addprefix collectors/tidegate_edge/,sockets/sockets.bpf.o steer/bpf/steer.bpf.o steer/bpf/steered.bpf.o)
+$(BPF_OBJECTS): $(wildcard collectors/bpf/*) schemas/rows.py schemas/sockets_pb2.py | .venv/.locked
 	@collectors/bpf/build.sh $@
 
 $(BUILD)/kafka: lab/kafka/pom.xml lab/kafka/get-kafka.sh
@@ -49,7 +49,7 @@ $(BUILD)/kafka: lab/kafka/pom.xml lab/kafka/get-kafka.sh
 
 # What only the suites on real systems need; where the compiler or Maven is missing, their tests say so.
 real: setup system
-	@if command -v clang >/dev/null; then $(MAKE) --no-print-directory $(BPF_OBJECT); else echo "no clang: no BPF reader"; fi
+	@if command -v clang >/dev/null; then $(MAKE) --no-print-directory $(BPF_OBJECTS); else echo "no clang: no BPF reader, no steering by BPF"; fi
 	@if command -v mvn >/dev/null; then $(MAKE) --no-print-directory $(BUILD)/kafka; else echo "no Maven: no Kafka broker"; fi
 
 system:
@@ -84,4 +84,4 @@ proto: setup  ## regenerate schemas/*_pb2.py from the .proto files
 	@python -m grpc_tools.protoc -Ischemas --python_out=schemas --pyi_out=schemas schemas/*.proto
 
 clean:  ## remove what the targets above made
-	rm -rf $(BPF_OBJECT) $(BUILD) .venv .tidegate .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(BPF_OBJECTS) $(BUILD) .venv .tidegate .ansible .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -17,10 +17,10 @@ from contextlib import ExitStack, contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 
+from tidegate_edge.libbpf.library import Unavailable
 from tidegate_edge.sockets import kernel, netlink
 from tidegate_edge.sockets.arena import Arena
 from tidegate_edge.sockets.iterator import BpfReader
-from tidegate_edge.sockets.libbpf import Unavailable
 from tidegate_edge.sockets.reader import NetlinkReader
 from tidegate_edge.sockets.rows import Origin
 from tidegate_edge.sockets.traffic import INTRA_POP, NEAR, ORIGIN, POP_TO_POP, Classifier

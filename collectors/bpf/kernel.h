@@ -1,4 +1,4 @@
-/* What the iterator reads of the kernel's own structures: only the fields used, in any order.
+/* What the programs read of the kernel's own structures: only the fields used, in any order.
  *
  * libbpf moves each access to where the running kernel's BTF says the field is (CO-RE), so neither offsets nor
  * neighbours matter, and no kernel's headers are needed. A name behind `___` is a flavour: the same structure as

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from tidegate_edge.errors import Failure
-from tidegate_edge.sockets import iterator, libbpf
+from tidegate_edge.libbpf import library
+from tidegate_edge.sockets import iterator
 from tidegate_edge.sockets.netlink import CONNECTED, EVERY
 from tidegate_edge.sockets.reader import open_reader
 
@@ -81,21 +82,21 @@ def reason():
 
 
 def test_a_host_without_the_library(monkeypatch):
-    libbpf._library.cache_clear()
-    monkeypatch.setattr(libbpf, "LIBRARY", "libbpf.so.99")
+    library.bound.cache_clear()
+    monkeypatch.setattr(library, "LIBRARY", "libbpf.so.99")
     try:
         assert reason() == "reader netlink: no BPF: libbpf.so.99 is not installed (Debian: libbpf1)"
     finally:
-        libbpf._library.cache_clear()
+        library.bound.cache_clear()
 
 
 def test_a_library_of_another_kind(monkeypatch):
-    libbpf._library.cache_clear()
-    monkeypatch.setattr(libbpf, "LIBRARY", "libc.so.6")
+    library.bound.cache_clear()
+    monkeypatch.setattr(library, "LIBRARY", "libc.so.6")
     try:
         assert "libc.so.6 is older than 1.0" in reason()
     finally:
-        libbpf._library.cache_clear()
+        library.bound.cache_clear()
 
 
 def test_an_installation_without_the_object(monkeypatch, tmp_path):

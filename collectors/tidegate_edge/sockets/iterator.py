@@ -14,18 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate_edge.errors import MISSING_PART, Failure
+from tidegate_edge.libbpf.iterators import load_iterator
+from tidegate_edge.libbpf.library import Needs, Unavailable
 from tidegate_edge.schemas.rows import ROW, ROW_LENGTH
 
 from . import netns as namespaces
 from .arena import Arena
 from .decode import Rows
-from .libbpf import Unavailable, load
 from .netlink import CONNECTED
 from .poll import MAX_SOCKETS, Poll
 from .rows import Origin, finish, stamp, whole_addresses
 
 OBJECT: Final = Path(__file__).with_name("sockets.bpf.o")
 PROGRAM: Final = "write_rows"
+NEEDS: Final = Needs("5.12", "CAP_BPF and CAP_PERFMON", "`--reader netlink` reads the same rows")
 
 # Rows classified and cut at once: enough to make a call of numpy cheap, and they still lie in the cache.
 CHUNK_ROWS: Final = 1 << 10
@@ -65,8 +67,8 @@ class BpfReader:
     def __init__(self, netns: str | None = None) -> None:
         namespaces.inode_of(netns)
         self._netns = netns
-        self._program = load(OBJECT, PROGRAM)
-        self._memory = mmap.mmap(self._program.map_fd, mmap.PAGESIZE)
+        self._program = load_iterator(OBJECT, PROGRAM, NEEDS)
+        self._memory = mmap.mmap(self._program.loaded.map_fd(".bss"), mmap.PAGESIZE)
         self._shared = np.frombuffer(self._memory, _SHARED, count=1)
         self._shared["hz"] = jiffies_per_second()
 
@@ -117,7 +119,8 @@ class BpfReader:
             ) from error
         if self._shared["unread"][0]:
             raise Unavailable(
-                "the kernel's BTF does not describe the state of `bbr`; if it is a module, it was loaded late"
+                "the kernel's BTF does not describe the state of `bbr`; if it is a module, it was loaded late",
+                NEEDS,
             )
         return Poll(
             tuple(rows), damaged=0, left_out=left_out, retries=0, interrupted=False, passed_over=passed_over

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from tidegate_edge.errors import BAD_INPUT, Failure
+from tidegate_edge.libbpf.library import Unavailable
 
 from .arena import Arena
 from .iterator import BpfReader
-from .libbpf import Unavailable
 from .netlink import CONNECTED, SocketDiag
 from .poll import MAX_SOCKETS, Poll, poll
 from .rows import Origin
