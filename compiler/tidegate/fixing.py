@@ -42,7 +42,7 @@ def fix(written: Written, check: Callable[[Written], CheckResult]) -> Fixed:
     result = check(written)
     made: list[Diagnostic] = []
     for _ in range(_MOST_ROUNDS):
-        chosen = applicable(result.diagnostics)
+        chosen = applicable(result.source.text, result.diagnostics)
         if not chosen:
             break
         made += chosen

@@ -12,13 +12,15 @@ def assert_sound(result: CheckResult, text: str) -> None:
         span = found.span
         assert found.code in CODES
         assert (found.severity == "warning") == found.code.startswith("W")
-        assert 0 <= span.start <= span.end <= size
+        start, end = result.source.extent(span)
+        assert 0 <= start <= end <= size
         assert 1 <= span.line <= len(lines)
         assert 1 <= span.column <= span.end_column <= len(lines[span.line - 1]) + 1
         before = "\n".join([*lines[: span.line - 1], lines[span.line - 1][: span.column - 1]])
-        assert len(before.encode("utf-8", "surrogatepass")) == span.start
+        assert len(before.encode("utf-8", "surrogatepass")) == start
         for edit in found.fix.edits if found.fix else ():
-            assert 0 <= edit.span.start <= edit.span.end <= size
+            start, end = result.source.extent(edit.span)
+            assert 0 <= start <= end <= size
     assert (result.policy is None) == any(found.severity == "error" for found in result.diagnostics)
     shown = render(result).encode("utf-8")
     assert shown.count(b"error[") + shown.count(b"warning[") >= len(result.diagnostics)

@@ -241,8 +241,9 @@ class TestAnyText:
 
 class TestReport:
     def test_json_has_the_place_in_characters_and_bytes(self) -> None:
-        [found] = check(POLICY.replace("rank bottom 20% of pop", 'rank bottom 20 of pop # "é"')).diagnostics
-        json = found.to_json()
+        result = check(POLICY.replace("rank bottom 20% of pop", 'rank bottom 20 of pop # "é"'))
+        [found] = result.diagnostics
+        json = found.to_json(result.source)
         assert (json["code"], json["line"], json["column"], json["end_column"]) == ("T101", 7, 15, 17)
         assert POLICY.encode()[json["byte"] : json["end_byte"]] == b"20"  # type: ignore[misc]
 

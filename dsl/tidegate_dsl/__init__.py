@@ -15,6 +15,7 @@ from .fixes import apply_fixes
 from .inventory import read_fleet
 from .limits import Limits, read_limits
 from .membership import judge
+from .memory import Memory
 from .model import Fleet, Policy
 from .parse import parse_policy
 from .printed import render as _render
@@ -26,6 +27,7 @@ __all__ = [
     "Diagnostic",
     "InputError",
     "Limits",
+    "Memory",
     "apply_fixes",
     "check_file",
     "check_text",
@@ -68,6 +70,7 @@ def check_text(
     inventory: Path | None = None,
     directory: Path | None = None,
     fleets: Callable[[Path], Fleet] = read_fleet,
+    memory: Memory | None = None,
 ) -> CheckResult:
     """Check a policy's text; whatever the text, its mistakes come as diagnostics, in the order of the file.
 
@@ -78,15 +81,24 @@ def check_text(
         inventory: directory or file to read instead of the inventory that the policy names.
         directory: what the policy's inventory is relative to; the directory of `path` if not given.
         fleets: reads an inventory; one who checks again and again gives a reader that remembers (`Reread`).
+        memory: what the check of this path's last text left; the result is the same without it, and comes later.
 
     Raises:
         InputError: `inventory` can not be read.
     """
     source, findings = Source(path, text), Findings(path)
-    tree = parse_policy(source, findings)
+    memory = memory or Memory()
+    tree = parse_policy(source, findings, memory.read(text))
     beside = Path(path).parent if directory is None else directory
     policy = check_policy(
-        tree, source, directory=beside, inventory=inventory, limits=limits, findings=findings, fleets=fleets
+        tree,
+        source,
+        directory=beside,
+        inventory=inventory,
+        limits=limits,
+        findings=findings,
+        fleets=fleets,
+        memory=memory,
     )
     in_order = sorted(findings.items, key=lambda found: (found.span.start, found.code))
     return CheckResult(source, policy, tuple(in_order), tuple(findings.silenced))

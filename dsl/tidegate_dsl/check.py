@@ -1,10 +1,11 @@
 """A syntax tree to a checked policy."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from . import syntax
 from .analysis import analyse
@@ -21,6 +22,7 @@ from .diagnostics import Edit, Findings, Fix
 from .errors import InputError
 from .inventory import inventory_directory, read_fleet
 from .limits import Limits
+from .memory import Memory
 from .model import Apply, Fleet, Policy, Select
 from .scope import Scope
 from .source import Source, Span
@@ -29,7 +31,7 @@ from .suggest import advice
 from .vocabulary import BLOCKS, EDITIONS, TOP_LEVEL
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_START: Final = Span(0, 0, 1, 1, 1)
+_START: Final = Span(1, 1, 1)
 
 T = TypeVar("T")
 
@@ -43,6 +45,7 @@ def check_policy(
     limits: Limits,
     findings: Findings,
     fleets: Callable[[Path], Fleet] = read_fleet,
+    memory: Memory | None = None,
 ) -> Policy | None:
     """The policy; None where an error is reported, by this step or one before it.
 
@@ -54,6 +57,7 @@ def check_policy(
         limits: what a policy may not pass.
         findings: where mistakes go.
         fleets: reads an inventory; one who checks again and again gives a reader that remembers.
+        memory: what is known of blocks.
 
     Raises:
         InputError: `inventory` is given and can not be read.
@@ -62,32 +66,36 @@ def check_policy(
     found = _inventory(file, directory, inventory, fleets, findings)
     fleet = found[1] if found else None
     blocks = {kind: [block for block in file.blocks if block.kind == kind] for kind in BLOCKS}
-    for block in file.blocks:
-        shown = f'test "{block.name.text}"' if block.kind == "test" else f"{block.kind} {block.name.text}"
-        check_structure(shown, block.span, block.body, BLOCKS[block.kind], source, findings)
     for of_a_kind in blocks.values():
         _check_names(of_a_kind, findings)
 
     selects: dict[str, Select | None] = dict.fromkeys(file.skipped)
     applies: dict[str, Apply | None] = dict.fromkeys(file.skipped)
     scope = Scope(source, fleet, limits, selects, applies, findings)
-    for block in blocks["select"]:
-        made = check_select(block, scope)
+    known = memory or Memory()
+
+    def each(
+        kind: str, step: Callable[[syntax.Block, Scope], T | None]
+    ) -> Iterator[tuple[syntax.Block, T | None]]:
+        for block in blocks[kind]:
+            about = (fleet, limits, directory, *_named(block, scope))
+            yield block, known.recall("check", block, about, findings, partial(_checked, step, block, scope))
+
+    for block, made in each("select", check_select):
         # A test of a select that lacks a clause would fail for the mistake that is reported already, and a guard of a
         # rule that lacks its hold-out likewise.
         selects.setdefault(block.name.text, None if block.body.broken else made)
-    for block in blocks["apply"]:
-        rule = check_apply(block, scope)
+    for block, rule in each("apply", check_apply):
         applies.setdefault(block.name.text, None if block.body.broken else rule)
-    learns = _each(blocks["learn"], lambda block: check_learn(block, scope))
+    learns = _whole(each("learn", check_learn))
     check_one_learn_per_pop(learns, scope)
-    initcwnds = _each(blocks["initcwnd"], lambda block: check_initcwnd(block, scope))
+    initcwnds = _whole(each("initcwnd", check_initcwnd))
     check_one_window_per_prefix(initcwnds, scope)
-    guards = _each(blocks["guard"], lambda block: check_guard(block, scope))
+    guards = _whole(each("guard", check_guard))
     check_one_guard_per_rule(guards, scope)
-    experiments = _each(blocks["experiment"], lambda block: check_experiment(block, scope))
+    experiments = _whole(each("experiment", check_experiment))
     check_one_experiment_per_pop(experiments, scope)
-    tests = _each(blocks["test"], lambda block: check_test(block, directory, scope))
+    tests = _whole(each("test", partial(check_test, directory)))
     allowances = read_allowances(file.comments, source, findings)
     if edition is None or found is None or _refused(findings):
         return None
@@ -105,7 +113,7 @@ def check_policy(
         experiments=tuple(experiment for _, experiment in experiments),
         tests=tuple(test for _, test in tests),
     )
-    analyse(file, policy, source, findings)
+    analyse(file, policy, source, findings, known)
     silence(allowances, findings)
     return None if _refused(findings) else policy
 
@@ -114,11 +122,25 @@ def _refused(findings: Findings) -> bool:
     return any(found.severity == "error" for found in findings.items)
 
 
-def _each(
-    blocks: list[syntax.Block], step: Callable[[syntax.Block], T | None]
-) -> list[tuple[syntax.Block, T]]:
-    """The blocks that pass a step, with what it made of them."""
-    return [(block, made) for block in blocks if (made := step(block)) is not None]
+def _checked(step: Callable[[syntax.Block, Scope], T], block: syntax.Block, scope: Scope) -> T:
+    """What a step makes of a block, whose clauses are counted first."""
+    shown = f'test "{block.name.text}"' if block.kind == "test" else f"{block.kind} {block.name.text}"
+    check_structure(shown, block.span, block.body, BLOCKS[block.kind], scope.source, scope.findings)
+    return step(block, scope)
+
+
+def _named(block: syntax.Block, scope: Scope) -> Iterator[Select | Apply | Literal[False] | None]:
+    """The selects and rules that a block names: None for one that is reported, False where there is none."""
+    for clause in block.body.clauses if block.kind != "select" else ():
+        if isinstance(clause, syntax.To | syntax.Expect):
+            yield scope.selects.get(clause.select.text, False)
+        elif isinstance(clause, syntax.RuleOf):
+            yield scope.applies.get(clause.apply.text, False)
+
+
+def _whole(blocks: Iterable[tuple[syntax.Block, T | None]]) -> list[tuple[syntax.Block, T]]:
+    """The blocks of which something could be made."""
+    return [(block, made) for block, made in blocks if made is not None]
 
 
 def _edition(file: syntax.File, source: Source, *, inventory_needed: bool, findings: Findings) -> str | None:
@@ -150,10 +172,9 @@ def _edition(file: syntax.File, source: Source, *, inventory_needed: bool, findi
 
 def _moved(clause: syntax.Clause, first: Span, source: Source) -> Fix:
     """The fix that takes a clause from its place and writes it on a line of its own before the first."""
-    at = first._replace(end=first.start, end_column=first.column)
     return Fix(
         f"move `{source.words(clause.span)}` up",
-        (Edit(at, f"{source.slice(clause.span)}\n"), Edit(clause.span, "")),
+        (Edit(first.start, f"{source.slice(clause.span)}\n"), Edit(clause.span, "")),
     )
 
 

@@ -23,12 +23,12 @@ _VERDICTS: Final[dict[str, Literal["includes", "excludes"]]] = {
 }
 
 
-def check_test(block: syntax.Block, directory: Path, scope: Scope) -> PolicyTest | None:
+def check_test(directory: Path, block: syntax.Block, scope: Scope) -> PolicyTest | None:
     """The test, also one that is run here and fails; None where a part is missing or reported otherwise.
 
     Args:
-        block: the block.
         directory: what a recording's path is relative to.
+        block: the block.
         scope: what names mean.
     """
     clauses = block.body.clauses
@@ -152,13 +152,11 @@ def _expectation(
 
 def _without_reason(expect: syntax.Expect, because: syntax.Name) -> Fix:
     before = expect.pop or expect.prefix
-    span = because.span._replace(start=before.span.end, column=before.span.end_column)
-    return Fix("remove the reason", (Edit(span, ""),))
+    return Fix("remove the reason", (Edit(before.span.end.to(because.span), ""),))
 
 
 def _with_reason(expect: syntax.Expect, reason: str) -> Fix:
-    end = expect.span._replace(start=expect.span.end, column=expect.span.end_column)
-    return Fix(f"write `because {reason}`", (Edit(end, f" because {reason}"),))
+    return Fix(f"write `because {reason}`", (Edit(expect.span.end, f" because {reason}"),))
 
 
 def _about(

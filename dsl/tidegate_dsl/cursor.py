@@ -33,6 +33,15 @@ class Cursor:
         self.forms: tuple[str, ...] = ()
 
     @property
+    def index(self) -> int:
+        """How many tokens stand before the one that is next."""
+        return self._index
+
+    def go_to(self, index: int) -> None:
+        """Go on at another token."""
+        self._index = index
+
+    @property
     def token(self) -> Token:
         """The token that is next."""
         return self._tokens[self._index]
@@ -108,9 +117,7 @@ class Cursor:
         if self.reported:
             return GiveUp()
         if self.at_end and not self.is_punctuation("}"):
-            last = self.last
-            span = last._replace(start=last.end, column=last.end_column)
-            found = "the line ends"
+            span, found = self.last.end, "the line ends"
         else:
             span, found = token.span, f"found `{token.text}`"
         shown = " or ".join(f"`{form}`" for form in self.forms)
@@ -159,9 +166,7 @@ class Cursor:
         """The fix that writes `text` at the end of the line, where the line ends too early."""
         if self.token.kind is not Kind.NEWLINE:
             return None
-        last = self.last
-        span = last._replace(start=last.end, column=last.end_column)
-        return Fix(f"write `{text}`", (Edit(span, f" {text}"),))
+        return Fix(f"write `{text}`", (Edit(self.last.end, f" {text}"),))
 
     def punctuation(self, text: str) -> None:
         """Take this punctuation."""

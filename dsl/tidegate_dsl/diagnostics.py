@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .source import Span
+from .source import Source, Span
 
 Severity = Literal["error", "warning"]
 
@@ -58,8 +58,9 @@ class Diagnostic:
     help: str | None = None
     fix: Fix | None = None
 
-    def to_json(self) -> dict[str, object]:
-        """As JSON values; lines and columns count from 1, bytes from 0, ends are exclusive."""
+    def to_json(self, source: Source) -> dict[str, object]:
+        """As JSON values; lines and columns count from 1, bytes of the source from 0, ends are exclusive."""
+        byte, end_byte = source.extent(self.span)
         return {
             "code": self.code,
             "page": page(self.code),
@@ -69,16 +70,17 @@ class Diagnostic:
             "line": self.span.line,
             "column": self.span.column,
             "end_column": self.span.end_column,
-            "byte": self.span.start,
-            "end_byte": self.span.end,
+            "byte": byte,
+            "end_byte": end_byte,
             "notes": list(self.notes),
             "help": self.help,
             "fix": self.fix
             and {
                 "title": self.fix.title,
                 "edits": [
-                    {"byte": edit.span.start, "end_byte": edit.span.end, "text": edit.text}
+                    {"byte": start, "end_byte": end, "text": edit.text}
                     for edit in self.fix.edits
+                    for start, end in (source.extent(edit.span),)
                 ],
             },
         }

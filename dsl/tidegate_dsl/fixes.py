@@ -2,22 +2,30 @@
 
 from collections.abc import Iterable
 
-from .diagnostics import Diagnostic, Edit
-from .source import utf8
+from .diagnostics import Diagnostic
+from .source import Source, utf8
 
 
-def applicable(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def applicable(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """The diagnostics whose fixes can be made together, in the order of the file.
 
     Of two fixes that change the same place the first one stays; check again behind it, and the other comes next.
+
+    Args:
+        text: the policy's text that was checked.
+        diagnostics: what the check said of it.
     """
+    return _chosen(Source("", text), diagnostics)
+
+
+def _chosen(source: Source, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     chosen: list[Diagnostic] = []
-    taken: list[Edit] = []
+    taken: list[tuple[int, int]] = []
     for diagnostic in sorted(diagnostics, key=lambda found: found.span.start):
-        edits = diagnostic.fix.edits if diagnostic.fix else ()
-        if edits and not any(_meet(edit, other) for edit in edits for other in taken):
+        extents = [source.extent(edit.span) for edit in (diagnostic.fix.edits if diagnostic.fix else ())]
+        if extents and not any(_meet(one, other) for one in extents for other in taken):
             chosen.append(diagnostic)
-            taken += edits
+            taken += extents
     return tuple(chosen)
 
 
@@ -28,15 +36,17 @@ def apply_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> str:
         text: the policy's text that was checked.
         diagnostics: what the check said of it.
     """
-    edits = [edit for found in applicable(diagnostics) if found.fix for edit in found.fix.edits]
-    data = utf8(text)
+    source = Source("", text)
+    edits = [edit for found in _chosen(source, diagnostics) if found.fix for edit in found.fix.edits]
+    data = source.data
     for edit in sorted(edits, key=lambda edit: edit.span.start, reverse=True):
-        data = data[: edit.span.start] + utf8(edit.text) + data[edit.span.end :]
+        start, end = source.extent(edit.span)
+        data = data[:start] + utf8(edit.text) + data[end:]
     return data.decode("utf-8", "surrogatepass")
 
 
-def _meet(one: Edit, other: Edit) -> bool:
+def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Whether two edits share a byte, or an insertion touches the other: then their order would matter."""
-    first, second = sorted((one.span, other.span))
-    empty = first.start == first.end or second.start == second.end
-    return second.start < first.end or (empty and second.start == first.end)
+    (start, end), (next_start, next_end) = sorted((one, other))
+    empty = start == end or next_start == next_end
+    return next_start < end or (empty and next_start == end)

@@ -1,12 +1,13 @@
 """Text to tokens and comments. Neither crosses a line; blanks leave nothing."""
 
 import re
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .diagnostics import Edit, Findings, Fix
-from .source import Source, Span, utf8
+from .source import Source, Span
 
 MAX_DIGITS: Final = 18
 
@@ -49,14 +50,12 @@ class Lexed(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A token or comment (`kind` is None) in its line; columns count characters and bytes from 0."""
+    """A token or comment (`kind` is None) in its line."""
 
     kind: Kind | None
     text: str
-    start: int
-    end: int
-    start_byte: int
-    end_byte: int
+    column: int
+    end_column: int
 
 
 NUMBER: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?([A-Za-z]+)?")
@@ -93,51 +92,53 @@ def lex(source: Source, findings: Findings) -> Lexed:
 
     What is no token becomes BROKEN, and the first of a line is reported: the parser leaves its clause in silence.
     """
+    lexed = lex_lines(source.lines, 1, findings)
+    lexed.tokens.append(end_of(lexed.tokens))
+    return lexed
+
+
+def end_of(tokens: Sequence[Token]) -> Token:
+    """The END behind a file's tokens."""
+    return Token(Kind.END, "", tokens[-1].span)
+
+
+def lex_lines(lines: Iterable[str], first: int, findings: Findings) -> Lexed:
+    """As `lex` does, the tokens and comments of lines of a file, of which `first` is the first one's number."""
     tokens: list[Token] = []
     comments: list[Comment] = []
     make = tuple.__new__  # a named tuple's own way in takes twice as long, and this is the hot place
     newline = Kind.NEWLINE
-    byte = 0
-    for number, line in enumerate(source.lines, 1):
-        pieces, length = _pieces(line, first=number == 1)
+    for number, line in enumerate(lines, first):
+        pieces = _pieces(line, first=number == 1)
         whole = True
-        for kind, text, start, end, start_byte, end_byte in pieces:
-            span = make(Span, (byte + start_byte, byte + end_byte, number, start + 1, end + 1))
+        for kind, text, column, end_column in pieces:
+            span = make(Span, (number, column, end_column))
             if kind is None:
                 comments.append(Comment(text, span))
                 continue
             token = make(Token, (kind, text, span))
             if kind is Kind.BROKEN and whole:  # what follows on the line is mostly the same mistake
                 whole = False
-                _report(token, _spaces(pieces, byte, number), findings)
+                _report(token, _spaces(pieces, number), findings)
             tokens.append(token)
-        byte += length
-        span = make(Span, (byte, byte, number, len(line) + 1, len(line) + 1))
-        tokens.append(make(Token, (newline, "", span)))
-        byte += 1
-    tokens.append(Token(Kind.END, "", tokens[-1].span))
+        end = len(line) + 1
+        tokens.append(make(Token, (newline, "", make(Span, (number, end, end)))))
     return Lexed(tokens, comments)
 
 
-@lru_cache(maxsize=16_384)  # while a file is edited, every line but one is as it was
-def _pieces(line: str, *, first: bool) -> tuple[tuple[_Piece, ...], int]:
-    """A line's tokens and comments, and its length in bytes."""
+@lru_cache(maxsize=16_384)  # where a line is added, those below it are as they were
+def _pieces(line: str, *, first: bool) -> tuple[_Piece, ...]:
+    """A line's tokens and comments."""
     start = 1 if first and line.startswith(_BYTE_ORDER_MARK) else 0
-    byte = len(utf8(line[:start]))
     pieces: list[_Piece] = []
-    for match in _PIECE.finditer(line, start):  # the pieces touch: each starts where the last one ended
-        text = match.group()
-        size = len(text) if text.isascii() else len(utf8(text))
+    for match in _PIECE.finditer(line, start):
+        text, column = match.group(), match.start() + 1
         if match.lastgroup == "comment":
             text = text.rstrip()
-            pieces.append(
-                _Piece(None, text, match.start(), match.start() + len(text), byte, byte + len(utf8(text)))
-            )
+            pieces.append(_Piece(None, text, column, column + len(text)))
         elif match.lastgroup != "blank":
-            kind = _kind(match.lastgroup, text)
-            pieces.append(_Piece(kind, text, match.start(), match.end(), byte, byte + size))
-        byte += size
-    return tuple(pieces), byte
+            pieces.append(_Piece(_kind(match.lastgroup, text), text, column, column + len(text)))
+    return tuple(pieces)
 
 
 def _kind(group: str | None, text: str) -> Kind:
@@ -155,12 +156,10 @@ def _digits(text: str) -> int:
     return sum(map(str.isdigit, text))
 
 
-def _spaces(pieces: tuple[_Piece, ...], byte: int, number: int) -> Fix:
+def _spaces(pieces: tuple[_Piece, ...], number: int) -> Fix:
     """The fix that writes a space for everything in the line that only looks like one."""
     edits = [
-        Edit(
-            Span(byte + piece.start_byte, byte + piece.end_byte, number, piece.start + 1, piece.end + 1), " "
-        )
+        Edit(Span(number, piece.column, piece.end_column), " ")
         for piece in pieces
         if piece.kind is Kind.BROKEN and piece.text.isspace()
     ]

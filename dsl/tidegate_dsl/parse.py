@@ -11,22 +11,46 @@ from . import syntax
 from .clauses import GRAMMARS, HEAD_GRAMMAR, OVERRIDE_GRAMMAR, Grammar
 from .cursor import Cursor, GiveUp, opens
 from .diagnostics import Findings
-from .lexer import Comment, Kind, Token, lex
+from .lexer import Comment, Kind, Token, end_of
+from .sections import Section, Sections, cut
 from .source import Source, Span
 from .suggest import listed, nearest, spelling
 from .vocabulary import BLOCKS, OVERRIDE, TOP_LEVEL, ClauseRule
 
 
-def parse_policy(source: Source, findings: Findings) -> syntax.File:
-    """The tree of what could be read; mistakes go to `findings`."""
-    lexed = lex(source, findings)
-    return _Parser(Cursor(lexed.tokens, findings), findings).file(tuple(lexed.comments))
+def parse_policy(source: Source, findings: Findings, sections: Sections | None = None) -> syntax.File:
+    """The tree of what could be read; mistakes go to `findings`.
+
+    Args:
+        source: the text.
+        findings: where mistakes go.
+        sections: the text cut by `sections.cut`, with what is known of it; more is known behind this.
+    """
+    tokens: list[Token] = []
+    comments: list[Comment] = []
+    places: dict[int, tuple[Section, int]] = {}
+    for section in (cut(source.text, {}) if sections is None else sections).values():
+        start, lexed = len(tokens), section.lex(findings)
+        tokens += lexed.tokens
+        comments += lexed.comments
+        places[start] = (section, len(tokens))
+    tokens.append(end_of(tokens))
+    return _Parser(Cursor(tokens, findings), findings, places).file(tuple(comments))
 
 
 class _Parser:
-    def __init__(self, cursor: Cursor, findings: Findings) -> None:
+    """A parser of one file.
+
+    Args:
+        cursor: its tokens.
+        findings: where mistakes go.
+        places: its sections by their first token, each with the token behind it.
+    """
+
+    def __init__(self, cursor: Cursor, findings: Findings, places: Mapping[int, tuple[Section, int]]) -> None:
         self.at: Final = cursor
         self.findings: Final = findings
+        self.places: Final = places
         self.head: list[syntax.Clause] = []
         self.head_broken: set[str] = set()
         self.blocks: list[syntax.Block] = []
@@ -54,7 +78,7 @@ class _Parser:
             self._clause(TOP_LEVEL, HEAD_GRAMMAR, self.head, self.head_broken)
         elif token.kind is Kind.WORD and token.text in BLOCKS:
             self.astray = False
-            self._block(token.text)
+            self._section(token.text)
         elif self.at.is_punctuation("}"):
             if not self.astray:
                 self.findings.error("P105", "this `}` closes nothing", token.span)
@@ -98,6 +122,24 @@ class _Parser:
         if self.at.token.kind in (Kind.WORD, Kind.STRING):
             self.skipped.add(self.at.token.text.strip('"'))
         self._skip_clause(deep=self.at.opens_block())
+
+    def _section(self, kind: str) -> None:
+        """Take a block, of a section that is known the one that was read of it before.
+
+        A section that holds one block, closed and without a mistake, is the same block in every file: the parser
+        looks beyond it for a brace and for the next block's keyword only, and the next section starts with one.
+        """
+        section, end = self.places.get(self.at.index, (None, 0))
+        if section is not None and section.block is not None:
+            self.blocks.append(section.block)
+            self.at.go_to(end)
+            return
+        mistakes, unclosed = len(self.findings.items), self.unclosed
+        self._block(kind)
+        self._skip_newlines()
+        sound = self.closed and not unclosed and len(self.findings.items) == mistakes
+        if sound and section is not None and section.lexed is not None and self.at.index == end:
+            section.block = self.blocks[-1]
 
     def _block(self, kind: str) -> None:
         first = self.at.take()

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from . import syntax
 from .diagnostics import Edit, Findings, Fix
-from .source import Span
 
 
 def check_repeats(names: Sequence[syntax.Name], meanings: Sequence[object], findings: Findings) -> bool:
@@ -25,12 +24,8 @@ def check_repeats(names: Sequence[syntax.Name], meanings: Sequence[object], find
                 name.span,
                 notes=() if known == name.text else (f"as `{known}`",),
                 help="name it once",
-                fix=Fix("remove it", (Edit(_behind(before.span).to(name.span), ""),)),
+                fix=Fix("remove it", (Edit(before.span.end.to(name.span), ""),)),
             )
             return True
         first[meaning] = name
     return False
-
-
-def _behind(span: Span) -> Span:
-    return span._replace(start=span.end, column=span.end_column)

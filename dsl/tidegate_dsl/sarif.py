@@ -105,8 +105,8 @@ def _result(source: Source, diagnostic: Diagnostic, rule: int, *, silent: bool) 
 
 
 def _replacement(source: Source, edit: Edit) -> Json:
-    line, column = source.place(edit.span.start)
-    end_line, end_column = source.place(edit.span.end)
+    line, column = edit.span.line, edit.span.column
+    end_line, end_column = source.end_place(edit.span)
     return {
         "deletedRegion": {
             "startLine": line,

@@ -138,10 +138,8 @@ def _without(clause: syntax.In, exception: syntax.Name) -> Fix:
     names = clause.excepted
     index = names.index(exception)
     if index == 0 and len(names) > 1:
-        span = exception.span.to(names[1].span)._replace(
-            end=names[1].span.start, end_column=names[1].span.column
-        )
+        span = exception.span.to(names[1].span.start)
     else:
         before = names[index - 1].span if index else clause.included[-1].span
-        span = exception.span._replace(start=before.end, column=before.end_column)
+        span = before.end.to(exception.span)
     return replacement(span, "")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import BinaryIO, Final, NamedTuple
 
 from .errors import InputError
@@ -12,19 +13,28 @@ _MAX_BYTES: Final = 4 * 1024 * 1024
 class Span(NamedTuple):
     """A piece of one line. A tuple, because a large file has tens of thousands.
 
-    `start` and `end` are byte offsets in the UTF-8 text; `line` and columns count from 1, columns in characters;
-    both ends are exclusive.
+    `line` and columns count from 1, columns in characters; the end is exclusive. A span that takes the line's end
+    with it ends two behind the line's last column. Bytes are `Source.extent`'s: a keystroke moves those of every
+    line below it.
     """
 
-    start: int
-    end: int
     line: int
     column: int
     end_column: int
 
     def to(self, last: "Span") -> "Span":
         """From the start of this span to the end of `last`, which stands on the same line."""
-        return Span(self.start, last.end, self.line, self.column, last.end_column)
+        return Span(self.line, self.column, last.end_column)
+
+    @property
+    def start(self) -> "Span":
+        """The empty span before it."""
+        return self._replace(end_column=self.column)
+
+    @property
+    def end(self) -> "Span":
+        """The empty span behind it."""
+        return self._replace(column=self.end_column)
 
 
 def utf8(text: str) -> bytes:
@@ -41,7 +51,7 @@ class Source:
 
     @cached_property
     def data(self) -> bytes:
-        """The text in UTF-8: what spans count in."""
+        """The text in UTF-8."""
         return utf8(self.text)
 
     @cached_property
@@ -53,11 +63,23 @@ class Source:
         """The text of a span."""
         return self.lines[span.line - 1][span.column - 1 : span.end_column - 1]
 
-    def place(self, byte: int) -> tuple[int, int]:
-        """Line and column, in characters from 1, of a byte; behind a line's feed is the start of the next line."""
-        start = self.data.rfind(b"\n", 0, byte) + 1
-        before = self.data[start:byte].decode("utf-8", "surrogatepass")
-        return self.data.count(b"\n", 0, byte) + 1, len(before) + 1
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        """The byte that each line starts at."""
+        return [0, *accumulate(len(utf8(line)) + 1 for line in self.lines)]
+
+    def extent(self, span: Span) -> tuple[int, int]:
+        """The bytes of a span, from 0, the end exclusive."""
+        line, start = self.lines[span.line - 1], self._line_starts[span.line - 1]
+        if line.isascii():
+            return start + span.column - 1, start + span.end_column - 1
+        line += "\n"
+        return start + len(utf8(line[: span.column - 1])), start + len(utf8(line[: span.end_column - 1]))
+
+    def end_place(self, span: Span) -> tuple[int, int]:
+        """Line and column of a span's end; behind a line's feed is the start of the next line."""
+        beyond = span.end_column > len(self.lines[span.line - 1]) + 1
+        return (span.line + 1, 1) if beyond else (span.line, span.end_column)
 
     def words(self, span: Span) -> str:
         """The text of a span with every run of blanks as one space."""

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from . import syntax
 from .diagnostics import Edit, Findings, Fix
-from .source import Source, Span, utf8
+from .source import Source, Span
 from .vocabulary import ClauseRule
 
 C = TypeVar("C", bound=syntax.Clause)
@@ -62,10 +62,7 @@ def _removed(first: syntax.Clause, second: syntax.Clause, source: Source) -> Fix
         return None
     line = source.lines[span.line - 1]
     if line.strip() == source.slice(span) and span.line < len(source.lines):  # the line holds nothing else
-        lead = line[: span.column - 1]
-        start = span.start - len(utf8(lead))
-        end = start + len(utf8(line)) + 1
-        span = Span(start, end, span.line, 1, len(line) + 2)
+        span = Span(span.line, 1, len(line) + 2)
     return Fix("remove the second one", (Edit(span, ""),))
 
 

@@ -151,7 +151,7 @@ def _fix(written: list[Written], options: Options, *, only_show: bool) -> list[C
 
 def _print(results: list[CheckResult], fixed: list[dict[str, object]], options: Options) -> None:
     if options.form == "json":
-        found = [each.to_json() for result in results for each in result.diagnostics]
+        found = [each.to_json(result.source) for result in results for each in result.diagnostics]
         ok = not any(options.fails(result) for result in results)
         print_json({"ok": ok, "files": len(results), "diagnostics": found, "fixed": fixed})
         return

@@ -111,12 +111,16 @@ def _exit_code(outcomes: list[Outcome], *, check: bool) -> int:
 
 def _document(outcome: Outcome, *, diff: bool) -> dict[str, object]:
     refusal = outcome.refusal
-    diagnostics = refusal.diagnostics if isinstance(refusal, FormatError) else ()
+    found = (
+        [each.to_json(refusal.source) for each in refusal.diagnostics]
+        if isinstance(refusal, FormatError)
+        else []
+    )
     return {
         "path": outcome.path,
         "changed": outcome.changed,
         "error": str(refusal) if refusal else None,
-        "diagnostics": [found.to_json() for found in diagnostics],
+        "diagnostics": found,
         **({"diff": outcome.difference()} if diff else {}),
     }
 

@@ -71,5 +71,5 @@ def _with_failing_tests(
     selects = {select.name: select for select in policy.selects}
     applies = {apply.name: apply for apply in policy.applies}
     scope = Scope(source, policy.fleet, read_limits(limits), selects, applies, seen)
-    read = (check_test(block, path.parent, scope) for block in blocks)
+    read = (check_test(path.parent, block, scope) for block in blocks)
     return policy, tuple(test for test in read if test is not None)

@@ -118,7 +118,11 @@ def _surprise(finding: Finding) -> str:
 
 def _file(report: FileReport) -> dict[str, Any]:
     tested = report.tested
-    errors = [d.to_json() for d in tested.checked.diagnostics] if tested.policy is None else []
+    errors = (
+        [d.to_json(tested.checked.source) for d in tested.checked.diagnostics]
+        if tested.policy is None
+        else []
+    )
     return {
         "path": str(tested.path),
         "errors": errors,

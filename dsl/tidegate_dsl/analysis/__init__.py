@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from tidegate_dsl import syntax
 from tidegate_dsl.diagnostics import Findings
+from tidegate_dsl.memory import Memory
 from tidegate_dsl.model import Policy
 from tidegate_dsl.source import Source
 
@@ -19,7 +20,7 @@ from .trials import check_experiments, check_guards
 T = TypeVar("T")
 
 
-def analyse(file: syntax.File, policy: Policy, source: Source, findings: Findings) -> None:
+def analyse(file: syntax.File, policy: Policy, source: Source, findings: Findings, memory: Memory) -> None:
     """Report contradictions as errors, and as warnings what is allowed and probably not meant.
 
     Args:
@@ -27,12 +28,13 @@ def analyse(file: syntax.File, policy: Policy, source: Source, findings: Finding
         policy: the policy; every block of the tree is in it, in the same order.
         source: its text.
         findings: where reports go.
+        memory: what is known of blocks.
     """
 
     def pairs(kind: str, made: Sequence[T]) -> list[tuple[syntax.Block, T]]:
         return list(zip((block for block in file.blocks if block.kind == kind), made, strict=True))
 
-    check_selects(pairs("select", policy.selects), policy, source, findings)
+    check_selects(pairs("select", policy.selects), policy, source, findings, memory)
     applies = pairs("apply", policy.applies)
     dead = check_rules(applies, policy, findings)
     check_overlaps(applies, policy, dead, findings)

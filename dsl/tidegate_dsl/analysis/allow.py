@@ -131,5 +131,5 @@ def _silenced_line(comment: Span, source: Source, columns: dict[int, int]) -> in
 
 def _part(whole: Span, offset: int, length: int) -> Span:
     """A piece of a span, `offset` ASCII characters behind its start."""
-    start, column = whole.start + offset, whole.column + offset
-    return Span(start, start + length, whole.line, column, column + length)
+    column = whole.column + offset
+    return Span(whole.line, column, column + length)

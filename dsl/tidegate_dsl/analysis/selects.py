@@ -1,10 +1,12 @@
 """What is said of one select: that it selects nothing, and which of its clauses decide nothing."""
 
+from functools import partial
 from math import gcd
 
 from tidegate_dsl import syntax
 from tidegate_dsl.diagnostics import Findings
 from tidegate_dsl.membership import bound_of
+from tidegate_dsl.memory import Memory
 from tidegate_dsl.model import Bound, Policy, Select
 from tidegate_dsl.quantities import spell
 from tidegate_dsl.source import Source
@@ -25,22 +27,22 @@ from .persistence import bounds_of, fewest_members, greatest_flips, idle_require
 
 
 def check_selects(
-    pairs: list[tuple[syntax.Block, Select]], policy: Policy, source: Source, findings: Findings
+    pairs: list[tuple[syntax.Block, Select]],
+    policy: Policy,
+    source: Source,
+    findings: Findings,
+    memory: Memory,
 ) -> None:
     """Report every select of a policy that is otherwise right."""
     used = {rule.select for rule in policy.applies}
     tested = {expectation.select for test in policy.tests for expectation in test.expect}
     between_runs = gcd(*(select.step_us for select in policy.selects))
     for block, select in pairs:
-        if _selects_nothing(block, select, findings):
+        alone = partial(_check_alone, block, select, source, findings)
+        if not memory.recall("select", block, (select,), findings, alone):
             continue
         _check_use(block, select, used, tested, findings)
-        _check_requirements(block, select, findings)
-        _check_excludes(block, select, source, findings)
-        _check_conditions(block, select, source, findings)
-        _check_leaves(block, select, findings)
-        hold = find(block.body.clauses, syntax.Hold)
-        if hold and select.hold_us <= between_runs:
+        if select.hold_us <= between_runs and (hold := find(block.body.clauses, syntax.Hold)):
             findings.warning(
                 "W105",
                 f"a hold of {hold.duration.text} ends before the next run",
@@ -50,6 +52,17 @@ def check_selects(
                 ),
                 help="hold for longer than that, or remove it",
             )
+
+
+def _check_alone(block: syntax.Block, select: Select, source: Source, findings: Findings) -> bool:
+    """What is said of the select whatever stands around it; whether it selects anything."""
+    if _selects_nothing(block, select, findings):
+        return False
+    _check_requirements(block, select, findings)
+    _check_excludes(block, select, source, findings)
+    _check_conditions(block, select, source, findings)
+    _check_leaves(block, select, findings)
+    return True
 
 
 def _check_use(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tidegate_dsl.diagnostics import Diagnostic, Edit
-from tidegate_dsl.source import Span, utf8
+from tidegate_dsl.source import Span
 
 from .document import Document
 
@@ -54,15 +54,7 @@ def _silence(document: Document, warning: Diagnostic) -> Action:
     allow = f"# allow {warning.code}: reason"
     if any(comment.span.line == number for comment in document.comments):
         indent = line[: len(line) - len(line.lstrip())]
-        edit = Edit(_empty(document, number, 1), f"{indent}{allow}\n")
+        edit = Edit(Span(number, 1, 1), f"{indent}{allow}\n")
     else:
-        edit = Edit(_empty(document, number, len(line) + 1), f"  {allow}")
+        edit = Edit(Span(number, len(line) + 1, len(line) + 1), f"  {allow}")
     return Action(f"Silence with `{allow}`", warning, (edit,), preferred=False)
-
-
-def _empty(document: Document, number: int, column: int) -> Span:
-    """The empty span before a column."""
-    lines = document.source.lines
-    before = sum(len(utf8(line)) + 1 for line in lines[: number - 1])
-    byte = before + len(utf8(lines[number - 1][: column - 1]))
-    return Span(byte, byte, number, column, column)

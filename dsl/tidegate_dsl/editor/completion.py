@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from tidegate_dsl.lexer import Kind, Token
-from tidegate_dsl.source import Span, utf8
+from tidegate_dsl.source import Span
 from tidegate_dsl.vocabulary import BLOCK_MEANINGS, BLOCKS, EDITIONS, METRICS, REASONS, ClauseRule, Dimension
 from tidegate_dsl.vocabulary import Place as MetricPlace
 
@@ -113,7 +113,8 @@ def _caret(document: Document, place: Place) -> _Caret | None:
             # `100K`: the caret is in the unit of a number that is whole
             before = (*before, inside._replace(text=number[1]))
             start += len(number[1])
-    return _Caret(document, document.statements.block_at(place), before, _span(document, place, start))
+    span = Span(place.line, start, place.column)
+    return _Caret(document, document.statements.block_at(place), before, span)
 
 
 def _statement_before(tokens: Sequence[Token]) -> tuple[Token, ...]:
@@ -124,14 +125,6 @@ def _statement_before(tokens: Sequence[Token]) -> tuple[Token, ...]:
         if token.kind is Kind.PUNCTUATION and token.text in ("{", "}")
     ]
     return tuple(tokens[braces[-1] + 1 if braces else 0 :])
-
-
-def _span(document: Document, place: Place, column: int) -> Span:
-    text = document.source.lines[place.line - 1]
-    byte = len(utf8("\n".join(document.source.lines[: place.line - 1]))) + (place.line > 1)
-    start = byte + len(utf8(text[: column - 1]))
-    end = byte + len(utf8(text[: place.column - 1]))
-    return Span(start, end, place.line, column, place.column)
 
 
 def _openings(caret: _Caret) -> list[Item]:

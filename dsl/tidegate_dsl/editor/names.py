@@ -103,8 +103,7 @@ def _occurrence(statement: Statement) -> Occurrence | None:
 
 def _of_string(token: Token) -> Occurrence:
     """A test's name: the text between its quotes."""
-    start, end = token.span.start, token.span.end
-    inside = Span(start + 1, end - 1, token.span.line, token.span.column + 1, token.span.end_column - 1)
+    inside = Span(token.span.line, token.span.column + 1, token.span.end_column - 1)
     return Occurrence("test", token.text[1:-1], inside, "definition")
 
 

@@ -12,7 +12,7 @@ from tidegate_dsl.syntax import Quantity
 
 from .statements import OVERRIDE_BLOCK, Block, rules_of
 
-_NOWHERE: Final = Span(0, 0, 1, 1, 1)
+_NOWHERE: Final = Span(1, 1, 1)
 _END: Final = Token(Kind.END, "", _NOWHERE)
 
 

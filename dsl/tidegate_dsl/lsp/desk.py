@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidegate_dsl import check_text
+from tidegate_dsl import Memory, check_text
 from tidegate_dsl.editor.document import Document
 from tidegate_dsl.editor.text import Encoding, Range, Text
 from tidegate_dsl.errors import InputError
@@ -39,6 +39,7 @@ class Desk:
         self._limits = self._read_limits(limits)
         self._fleets = Reread(read_fleet, inventory_file)
         self._documents: dict[str, Document] = {}
+        self._memories: dict[str, Memory] = {}
 
     def open(self, uri: str, path: Path, text: str, encoding: Encoding) -> Document:
         """Check a document that the editor opened."""
@@ -69,6 +70,7 @@ class Desk:
     def close(self, uri: str) -> None:
         """Forget a document."""
         self._documents.pop(uri, None)
+        self._memories.pop(uri, None)
 
     def __getitem__(self, uri: str) -> Document:
         """An open document; KeyError where it is not open."""
@@ -76,7 +78,8 @@ class Desk:
 
     def _put(self, uri: str, path: Path, text: Text) -> Document:
         limits = self._current_limits()
-        result = check_text(text.text, str(path), limits=limits, fleets=self._fleets)
+        memory = self._memories.setdefault(uri, Memory())
+        result = check_text(text.text, str(path), limits=limits, fleets=self._fleets, memory=memory)
 
         def fleet_of(named: str) -> Fleet | None:
             try:
