@@ -137,8 +137,9 @@ def _make(channel: socket.socket, changes: Sequence[tuple[Change, Route]]) -> li
         while not answered:
             for message in _receive(channel):
                 code, text = error_of(message)
-                if code:
-                    rejected.append(Rejected(window[message.sequence][1], text or os.strerror(code)))
+                change, route = window[message.sequence]
+                if code and not (change == "remove" and code == errno.ESRCH):  # gone already, as it should be
+                    rejected.append(Rejected(route, text or os.strerror(code)))
                 answered = message.sequence == len(window) - 1
     return rejected
 

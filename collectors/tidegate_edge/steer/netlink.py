@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from .prefix import prefix_of
-from .route import Hop, Path, Route
+from .route import Attributes, Hop, Path, Route
 
 Change = Literal["add", "replace", "remove"]
 
@@ -48,6 +48,7 @@ RTA_PREFSRC: Final = 7
 RTA_METRICS: Final = 8
 RTA_MULTIPATH: Final = 9
 RTA_FLOW: Final = 11
+RTA_CACHEINFO: Final = 12
 RTA_TABLE: Final = 15  # and FRA_TABLE in a rule
 RTA_VIA: Final = 18
 RTA_PREF: Final = 20
@@ -170,14 +171,24 @@ def _route(body: bytes, family: int) -> Route | None:
     its_family, length, source_length, tos, table, protocol, scope, kind, flags = RTMSG.unpack_from(body)
     attributes = dict(_split(body[RTMSG.size :]))
     if RTA_TABLE in attributes:
-        (table,) = U32.unpack(attributes[RTA_TABLE])
+        (table,) = U32.unpack(attributes.pop(RTA_TABLE))
     if its_family != family or table != RT_TABLE_MAIN or flags & RTM_F_CLONED:
         return None
-    address = attributes.get(RTA_DST, bytes(4 if family == socket.AF_INET else 16))
+    address = attributes.pop(RTA_DST, bytes(4 if family == socket.AF_INET else 16))
+    (priority,) = U32.unpack(attributes.pop(RTA_PRIORITY, bytes(U32.size)))
+    attributes.pop(RTA_CACHEINFO, None)  # counts down
+    narrow = bool(tos or source_length)
+    path = _path_of(tuple(attributes.items()), protocol, kind, scope, flags, narrow)
+    return Route(prefix_of(address, length), priority, path)
+
+
+@lru_cache(maxsize=PATHS_REMEMBERED)
+def _path_of(pairs: Attributes, protocol: int, kind: int, scope: int, flags: int, narrow: bool) -> Path:
+    attributes = dict(pairs)
     nexthop_id = U32.unpack(attributes[RTA_NH_ID])[0] if RTA_NH_ID in attributes else None
     hops = tuple(_hops(attributes, flags)) if nexthop_id is None else ()
     preference = attributes.get(RTA_PREF, b"\0")[0]
-    path = Path(
+    return Path(
         protocol=protocol,
         type=kind,
         scope=scope,
@@ -188,16 +199,8 @@ def _route(body: bytes, family: int) -> Route | None:
         source=attributes.get(RTA_PREFSRC),
         metrics=tuple(sorted(_split(attributes.get(RTA_METRICS, b"")))),
         preference={1: 1, 3: -1}.get(preference, 0),  # ICMPV6_ROUTER_PREF_HIGH, _LOW
-        narrow=bool(tos or source_length),
+        narrow=narrow,
     )
-    priority = U32.unpack(attributes[RTA_PRIORITY])[0] if RTA_PRIORITY in attributes else 0
-    return Route(prefix_of(address, length), priority, _shared(path))
-
-
-@lru_cache(maxsize=PATHS_REMEMBERED)
-def _shared(path: Path) -> Path:
-    """One object for all paths that are equal."""
-    return path
 
 
 def rule_table(message: Message) -> int | None:

@@ -8,6 +8,7 @@ run the host's wins.
 """
 
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -25,6 +26,7 @@ FIRST_PRIORITY: Final = {4: 0, 6: 1}
 RTAX_INITCWND: Final = 11  # linux/rtnetlink.h
 RTAX_INITRWND: Final = 14
 RTAX_CC_ALGO: Final = 16
+TCP_METRICS: Final = frozenset({RTAX_INITCWND, RTAX_INITRWND, RTAX_CC_ALGO})
 SHADOWS_SHOWN: Final = 3
 
 NO_ROUTE: Final = "no route of the host's main table leads there"
@@ -148,6 +150,17 @@ def _with(metrics: Attributes, settings: Settings) -> Attributes:
         if segments:
             merged[number] = struct.pack("=I", segments)
     return tuple(sorted(merged.items()))
+
+
+def settings_of(metrics: Attributes) -> Settings:
+    """The settings that a route's metrics carry, its own and those that it had from the host's route."""
+    values = dict(metrics)
+    algorithm = values.get(RTAX_CC_ALGO, b"").rstrip(b"\0").decode("ascii", "replace")
+    initcwnd, initrwnd = (
+        int.from_bytes(values.get(number, b""), sys.byteorder) or None
+        for number in (RTAX_INITCWND, RTAX_INITRWND)
+    )
+    return Settings(algorithm or None, initcwnd, initrwnd)
 
 
 def _keyed(routes: Iterable[Route]) -> dict[RouteKey, Route]:
