@@ -40,7 +40,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__array(values, struct trie);
-} policy SEC(".maps");
+} policy_1 SEC(".maps");
 
 /* By the settings' prefix; made with its first connection, so that a prefix without any costs nothing. */
 struct {
@@ -49,14 +49,14 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct prefix);
 	__type(value, struct counters);
-} counters SEC(".maps");
+} counters_1 SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct connection);
-} connections SEC(".maps");
+} connections_1 SEC(".maps");
 
 /* Keeps clang from merging loads of the context into one of a moved pointer, which the verifier refuses. */
 #define LOADED(value) asm volatile("" : "+r"(value))
@@ -104,7 +104,7 @@ static __always_inline struct settings *settings_for(struct bpf_sock_ops *ops)
 
 	if (!read_remote(ops, remote.address))
 		return NULL;
-	trie = bpf_map_lookup_elem(&policy, &slot);
+	trie = bpf_map_lookup_elem(&policy_1, &slot);
 	if (!trie)
 		return NULL;
 	found = bpf_map_lookup_elem(trie, &remote);
@@ -119,13 +119,13 @@ static __always_inline struct settings *settings_for(struct bpf_sock_ops *ops)
 
 static __always_inline struct counters *counters_of(struct prefix *prefix)
 {
-	struct counters *found = bpf_map_lookup_elem(&counters, prefix);
+	struct counters *found = bpf_map_lookup_elem(&counters_1, prefix);
 	struct counters none = {};
 
 	if (found)
 		return found;
-	bpf_map_update_elem(&counters, prefix, &none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&counters, prefix);
+	bpf_map_update_elem(&counters_1, prefix, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&counters_1, prefix);
 }
 
 static __always_inline __u32 set_window(struct bpf_sock_ops *ops, struct settings *settings)
@@ -175,7 +175,7 @@ static __always_inline void begin(struct bpf_sock_ops *ops)
 
 	sk = ops->sk;
 	if (sk)
-		connection = bpf_sk_storage_get(&connections, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+		connection = bpf_sk_storage_get(&connections_1, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!connection) {
 		COUNT(counted, storage_failures, 1);
 		return;
@@ -207,7 +207,7 @@ static __always_inline void round_trip(struct bpf_sock_ops *ops, bool with_queue
 
 	if (!sk)
 		return;
-	connection = bpf_sk_storage_get(&connections, sk, NULL, 0);
+	connection = bpf_sk_storage_get(&connections_1, sk, NULL, 0);
 	if (!connection || connection->algorithm != ALGORITHM_WAITING)
 		return;
 	acked = ops->bytes_acked;
@@ -222,7 +222,7 @@ static __always_inline void round_trip(struct bpf_sock_ops *ops, bool with_queue
 		return;
 	connection->bytes_before = bytes;
 	connection->algorithm = set_algorithm(ops, &connection->given,
-					      bpf_map_lookup_elem(&counters, &connection->given.prefix), bytes);
+					      bpf_map_lookup_elem(&counters_1, &connection->given.prefix), bytes);
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_RTT_CB_FLAG);
 }
 

@@ -1,7 +1,7 @@
 /* What the steering programs and tidegate_edge/steer/bpf/layout.py share.
  *
- * The trie's name in policy.py ends in a number: raise it when one of these changes, so that no program reads what
- * another layout wrote.
+ * Maps are named by the number of their layout, LAYOUT there: raise it in both places when one of these changes, so
+ * that no program reads what another layout wrote.
  */
 #pragma once
 

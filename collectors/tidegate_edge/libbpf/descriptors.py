@@ -74,10 +74,24 @@ def pin(descriptor: int, path: Path) -> None:
     Raises:
         OSError: the kernel refuses.
     """
-    aside = path.with_name(f"{path.name}_next")  # the BPF file system takes no dots
-    aside.unlink(missing_ok=True)
-    succeed(bound().bpf_obj_pin(descriptor, os.fsencode(aside)))
-    aside.rename(path)
+    pin_aside(descriptor, path).rename(path)
+
+
+def pin_aside(descriptor: int, path: Path) -> Path:
+    """Pin beside a path, to be renamed to it; returns where.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    beside = aside(path)
+    beside.unlink(missing_ok=True)
+    succeed(bound().bpf_obj_pin(descriptor, os.fsencode(beside)))
+    return beside
+
+
+def aside(path: Path) -> Path:
+    """Where `pin_aside` pins; the BPF file system takes no dots."""
+    return path.with_name(f"{path.name}_next")
 
 
 def map_info(descriptor: int) -> MapInfo:

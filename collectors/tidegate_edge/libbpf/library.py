@@ -44,8 +44,6 @@ _FUNCTIONS: Final = {
     "bpf_program__attach_iter": (_Pointer, (_Pointer, _Pointer)),
     "bpf_map__fd": (_Int, (_Pointer,)),
     "bpf_map__reuse_fd": (_Int, (_Pointer, _Int)),
-    "bpf_map__key_size": (_U32, (_Pointer,)),
-    "bpf_map__value_size": (_U32, (_Pointer,)),
     "bpf_link__fd": (_Int, (_Pointer,)),
     "bpf_link__destroy": (_Int, (_Pointer,)),
     "bpf_iter_create": (_Int, (_Int,)),
