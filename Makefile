@@ -61,7 +61,8 @@ demo: setup  ## a simulated fleet of four POPs, from telemetry to variables
 	@compiler/demo.sh $(BUILD)/demo
 
 test: real  ## every suite; as root also those on real sockets and systemd hosts
-	@pytest
+	@pytest -n 2 --dist loadfile -m "not root"
+	@pytest -m root
 
 lint: setup  ## ruff, mypy, ansible-lint, yamllint, opa, shellcheck
 	ruff check $(PYTHON_FILES)
