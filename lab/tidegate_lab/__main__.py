@@ -4,11 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import Any, TypeVar
 
 import click
+from tidegate_edge.errors import Failure
 
 from tidegate_lab.experiments import loss as loss_experiment
+from tidegate_lab.experiments import riptide as riptide_experiment
+from tidegate_lab.experiments.claim import Claim
+
+Measured = TypeVar("Measured")
 
 _MISSING_PART = 3  # CONTRIBUTING.md, exit codes
 
@@ -28,33 +35,68 @@ def main() -> None:
         sys.exit(_MISSING_PART)
 
 
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
 @main.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_json_option
 def loss(as_json: bool) -> None:
     """Completion times of 3 MB objects under random loss, CUBIC and BBR.
 
     Example: python -m tidegate_lab loss --json
     """
+    outcomes = _measured(loss_experiment.measure)
+    claims = loss_experiment.claims(outcomes)
+    lines = ["loss   algorithm  transfers     p10  median     p90  seconds   measured loss  late"]
+    for one in outcomes:
+        times, counters = one.times, one.counters
+        lines.append(
+            f"{one.loss:<6} {one.algorithm:<9} {times.transfers:>10} {times.p10_s:>7.2f} {times.median_s:>7.2f}"
+            f" {times.p90_s:>7.2f} {counters.lost / counters.offered:>23.4f}  {counters.late_mean_us:.0f} us"
+        )
+    _report({"outcomes": [asdict(one) for one in outcomes]}, lines, claims, as_json=as_json)
+
+
+@main.command()
+@_json_option
+def riptide(as_json: bool) -> None:
+    """Completion times of small objects between POPs by initial window: the kernel's, static ones, learned ones.
+
+    Example: python -m tidegate_lab riptide --json
+    """
+    report = _measured(riptide_experiment.measure)
+    path = report.under_loss
+    lines = ["initial window         size     p10  median     p90  seconds   round trips"]
+    for one in report.outcomes:
+        times = one.times
+        lines.append(
+            f"{one.arm:<11} {one.initcwnd:>6} {one.size:>9} {times.p10_s:>7.2f} {times.median_s:>7.2f}"
+            f" {times.p90_s:>7.2f} {times.median_s / riptide_experiment.ROUND_TRIP_S:>22.1f}"
+        )
+    lines.append(
+        f"learned before packets were lost {path.before} segments, five observations later {path.after}"
+    )
+    lines += [f"link {name}: late {one.late_mean_us:.0f} us" for name, one in report.counters.items()]
+    _report(asdict(report), lines, riptide_experiment.claims(report), as_json=as_json)
+
+
+def _measured(measure: Callable[[], Measured]) -> Measured:
     try:
-        outcomes = loss_experiment.measure()
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        return measure()
+    except (Failure, OSError, RuntimeError, subprocess.SubprocessError) as error:
         reasons = "".join(f"\n  {note.strip()}" for note in getattr(error, "__notes__", []))
         click.echo(f"error: the laboratory cannot work here: {error}{reasons}", err=True)
         sys.exit(_MISSING_PART)
-    claims = loss_experiment.claims(outcomes)
+
+
+def _report(
+    document: dict[str, Any], lines: Sequence[str], claims: Sequence[Claim], *, as_json: bool
+) -> None:
     if as_json:
-        document = {"outcomes": [asdict(one) for one in outcomes], "claims": [asdict(one) for one in claims]}
-        click.echo(json.dumps(document, indent=2))
+        click.echo(json.dumps(document | {"claims": [asdict(one) for one in claims]}, indent=2))
     else:
-        click.echo("loss   algorithm  transfers     p10  median     p90  seconds   measured loss  late")
-        for one in outcomes:
-            times, counters = one.times, one.counters
-            click.echo(
-                f"{one.loss:<6} {one.algorithm:<9} {times.transfers:>10} {times.p10_s:>7.2f} {times.median_s:>7.2f}"
-                f" {times.p90_s:>7.2f} {counters.lost / counters.offered:>23.4f}  {counters.late_mean_us:.0f} us"
-            )
-        for claim in claims:
-            click.echo(f"{'holds' if claim.holds else 'FAILS'}  {claim.text}")
+        lines = [*lines, *(f"{'holds' if claim.holds else 'FAILS'}  {claim.text}" for claim in claims)]
+        click.echo("\n".join(lines))
     sys.exit(0 if all(claim.holds for claim in claims) else 1)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from tidegate_lab.direction import Counters
+from tidegate_lab.experiments.claim import Claim
 from tidegate_lab.link import End, Link, link
 from tidegate_lab.namespaces import namespace
 from tidegate_lab.service import service
@@ -37,14 +38,6 @@ class Outcome:
     algorithm: str
     times: Summary
     counters: Counters
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What the numbers must bear out."""
-
-    text: str
-    holds: bool
 
 
 def measure() -> list[Outcome]:

@@ -1,0 +1,142 @@
+"""What an interval of the learner costs over the published script's way to the same windows.
+
+`python collectors/bench/riptide_cost.py` prints it; `measure()` is for others to call. As root the sockets are opened
+in a network namespace of the measuring process, else in place.
+"""
+
+import json
+import os
+import resource
+import socket
+import sys
+from contextlib import ExitStack, contextmanager
+from ipaddress import ip_network
+from pathlib import Path
+from subprocess import PIPE, Popen, run
+
+from collector_cost import cpu_us, enter_new_namespace, holder, pairs_per_process
+from tidegate_edge.riptide import Observer, State, claims, learn
+from tidegate_edge.riptide.published import learn_as_published, list_sockets
+from tidegate_edge.steer.steering import Learn
+
+PAIRS = 9_750  # each is two sockets to 127.0.0.1 or ::1
+POP_PAIRS = 500  # of each, one socket is to a POP and the other to 127.0.0.1
+POP_ADDRESSES = 250
+ROUNDS = 15
+SCRIPT_ROUNDS = 3
+
+# Fifty POPs of four prefixes, as a policy names them, and the one that has the addresses here.
+TOWARD = (
+    ip_network("127.1.0.0/24"),
+    *(ip_network(f"198.19.{n}.0/24") for n in range(99)),
+    *(ip_network(f"2001:db8:{n:x}::/48") for n in range(100)),
+)
+SETTINGS = Learn(TOWARD, 10, 100, 500_000, 1_000_000, 600_000_000)
+
+
+def measure() -> dict[str, dict[str, object]]:
+    """CPU (user and system) of one interval, the least of some rounds.
+
+    Returns:
+        `riptide.cpu_over_ss_script`: one look at 20,000 sockets of which 500 are to POPs, learned from and made
+        claims, over `ss -tian`, its text read by regular expressions, and the same moving average for every host.
+
+    Raises:
+        RuntimeError: the measurement failed; its error output has been passed on.
+    """
+    script = [sys.executable, str(Path(__file__)), "--measure"]
+    done = run(script, stdout=PIPE, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(script)}: exit code {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def measure_here() -> dict[str, dict[str, object]]:
+    """As `measure`, in this process: it stays in the namespace until it ends."""
+    if os.geteuid() == 0:
+        enter_new_namespace()
+    with ExitStack() as holders:
+        holders.enter_context(pops())
+        left = PAIRS - POP_PAIRS // 2
+        while left:
+            pairs = min(left, PAIRS // 2, pairs_per_process())
+            family = socket.AF_INET if left > PAIRS // 2 else socket.AF_INET6
+            holders.enter_context(holder(family, pairs))
+            left -= pairs
+        return compare()
+
+
+def compare() -> dict[str, dict[str, object]]:
+    observer = Observer(TOWARD)
+    state = State()
+    seen = 0
+
+    def ours() -> None:
+        nonlocal state, seen
+        observation = observer.observe()
+        seen = len(observation.connections)
+        state = learn(state, observation, SETTINGS, 0)
+        claims(state, SETTINGS)
+
+    script_state = State()
+    listed = ""
+
+    def list_them() -> None:
+        nonlocal listed
+        listed = list_sockets()
+
+    def parse() -> None:
+        nonlocal script_state
+        script_state = learn_as_published(script_state, listed, SETTINGS, 0)
+
+    ours()
+    our_us = min(cpu_us(ours) for _ in range(ROUNDS))
+    script_us = []
+    for _ in range(SCRIPT_ROUNDS):
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        own = cpu_us(list_them) + cpu_us(parse)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ss = 1e6 * (after.ru_utime - children.ru_utime + after.ru_stime - children.ru_stime)
+        script_us.append(own + ss)
+    sockets = listed.count("\nESTAB")
+    against = (
+        f"`ss -tian` read by regular expressions, {min(script_us) / 1000:.1f} ms of CPU for {sockets} sockets; "
+        f"an interval takes {our_us / 1000:.2f} ms for the {seen} to POPs"
+    )
+    value = round(our_us / min(script_us), 4)
+    return {"riptide.cpu_over_ss_script": {"value": value, "unit": "ratio", "against": against}}
+
+
+@contextmanager
+def pops():
+    """A process that holds the connections to the POPs until the context ends."""
+    with Popen([sys.executable, __file__, "--hold"], stdin=PIPE, stdout=PIPE) as process:
+        if process.stdout.readline() != b"ready\n":
+            raise RuntimeError("could not connect to the POPs")
+        yield
+        process.stdin.close()
+
+
+def hold() -> None:
+    pairs_per_process()
+    listener = socket.create_server(("0.0.0.0", 0))
+    held = []
+    for number in range(POP_PAIRS):
+        pop = f"127.1.0.{1 + number % POP_ADDRESSES}"
+        held.append(
+            socket.create_connection((pop, listener.getsockname()[1]), source_address=("127.0.0.1", 0))
+        )
+        held.append(listener.accept()[0])
+        # Past their first window, so that they count.
+        for _ in range(3):
+            held[-2].sendall(bytes(30_000))
+            held[-1].recv(30_000, socket.MSG_WAITALL)
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    if "--hold" in sys.argv:
+        hold()
+    else:
+        print(json.dumps(measure_here() if "--measure" in sys.argv else measure(), indent=2))
