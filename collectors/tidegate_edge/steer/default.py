@@ -4,10 +4,7 @@ The value found before is remembered in `default.json` of the state directory:
 `{"before": "cubic", "set": "bbr"}`.
 """
 
-import errno
 import json
-import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +12,7 @@ from typing import Final
 from tidegate_edge.errors import MISSING_PART, Failure
 
 from .algorithms import write_default
+from .durable import cannot_write, write_whole
 
 FILE: Final = "default.json"
 READABLE: Final = 0o644  # `status` needs no privilege
@@ -99,27 +97,11 @@ def make_default(change: DefaultChange, directory: Path) -> None:
 
 def _keep(memory: Memory | None, directory: Path) -> None:
     path = directory / FILE
-    aside = directory / f".{FILE}.new"
+    if memory is not None:
+        document = json.dumps({"before": memory.before, "set": memory.set}, sort_keys=True)
+        write_whole(path, document.encode(), READABLE)
+        return
     try:
-        if memory is None:
-            path.unlink(missing_ok=True)
-            return
-        _write({"before": memory.before, "set": memory.set}, aside)
-        aside.replace(path)
+        path.unlink(missing_ok=True)
     except OSError as error:
-        with suppress(OSError):
-            aside.unlink(missing_ok=True)
-        forbidden = error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}
-        raise Failure(
-            f"{path}: {error.strerror}",
-            help="the state directory must be writable (--state-dir)" if forbidden else None,
-            exit_code=MISSING_PART,
-        ) from error
-
-
-def _write(document: dict[str, str], path: Path) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), READABLE)
-        json.dump(document, file, sort_keys=True)
-        file.flush()
-        os.fsync(file.fileno())
+        raise cannot_write(path, error) from error

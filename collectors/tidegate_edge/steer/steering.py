@@ -87,7 +87,16 @@ def read_steering(path: Path) -> Steering:
         Failure: the file is missing, larger than 16 MiB, no JSON, or breaks the contract `steering.schema.json`,
             or a prefix has host bits or is claimed twice. Names every place, up to five.
     """
-    document = _parse(_read(path), path)
+    return steering_of(read_file(path), path)
+
+
+def steering_of(text: bytes, path: Path) -> Steering:
+    """Check what a steering file holds; `path` is what messages call it.
+
+    Raises:
+        Failure: as `read_steering`.
+    """
+    document = _parse(text, path)
     broken = [_describe(error) for error in _validator().iter_errors(document)]
     if not broken:
         broken = _contradictions(document)
@@ -99,7 +108,12 @@ def read_steering(path: Path) -> Steering:
     return _records(document)
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """The bytes of a steering file, whatever they say.
+
+    Raises:
+        Failure: it is missing, or larger than 16 MiB.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1)
