@@ -28,13 +28,13 @@ class Memory:
 
     def __init__(self) -> None:
         self._sections: Sections = {}
-        self._before: dict[tuple[str, int], _Made] = {}
         self._made: dict[tuple[str, int], _Made] = {}
 
     def read(self, text: str) -> Sections:
-        """The sections of the next text; what its blocks do not use again is forgotten with the text after it."""
+        """The sections of the next text; of blocks that are not in it, nothing is remembered."""
         self._sections = cut(text, self._sections)
-        self._before, self._made = self._made, {}
+        blocks = {id(section.block) for section in self._sections.values()}
+        self._made = {key: made for key, made in self._made.items() if key[1] in blocks}
         return self._sections
 
     def recall(
@@ -50,11 +50,10 @@ class Memory:
             step: makes it.
         """
         key = (what, id(block))
-        known = self._before.get(key)
+        known = self._made.get(key)
         if known is None or known.about != about:
             mistakes = len(findings.items)
             known = _Made(block, about, step())
-            if len(findings.items) > mistakes:
-                return known.result  # type: ignore[no-any-return]
-        self._made[key] = known
+            if len(findings.items) == mistakes:
+                self._made[key] = known
         return known.result  # type: ignore[no-any-return]

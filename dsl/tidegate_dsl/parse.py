@@ -134,12 +134,11 @@ class _Parser:
             self.blocks.append(section.block)
             self.at.go_to(end)
             return
-        mistakes, unclosed = len(self.findings.items), self.unclosed
+        mistakes = len(self.findings.items)
         self._block(kind)
         self._skip_newlines()
-        sound = self.closed and not unclosed and len(self.findings.items) == mistakes
-        if sound and section is not None and section.lexed is not None and self.at.index == end:
-            section.block = self.blocks[-1]
+        if section is not None and section.lexed is not None and self.at.index == end:
+            section.block = self.blocks[-1] if len(self.findings.items) == mistakes else None
 
     def _block(self, kind: str) -> None:
         first = self.at.take()
