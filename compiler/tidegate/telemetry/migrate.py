@@ -10,10 +10,10 @@ from typing import Final
 from clickhouse_connect.driver.client import Client
 
 from tidegate.errors import BAD_INPUT, MISSING_PART, Failure
+from tidegate.telemetry.schema_form import Form, form_of, rendered
 
 _FILE: Final = re.compile(r"(?P<version>\d{4})_[a-z0-9_]+\.sql")
-_LEDGER: Final = """
-CREATE TABLE IF NOT EXISTS schema_migrations
+_LEDGER: Final = """CREATE TABLE IF NOT EXISTS schema_migrations
 (
     version UInt32,
     name String,
@@ -21,8 +21,7 @@ CREATE TABLE IF NOT EXISTS schema_migrations
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3)
 )
 ENGINE = MergeTree
-ORDER BY version
-"""
+ORDER BY version"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,9 @@ def migrations() -> tuple[Migration, ...]:
     return tuple(sorted(found, key=lambda migration: migration.version))
 
 
-def migrate(client: Client, wanted: Iterable[Migration] | None = None) -> tuple[int, ...]:
+def migrate(
+    client: Client, wanted: Iterable[Migration] | None = None, form: Form | None = None
+) -> tuple[int, ...]:
     """Apply what is missing; returns the versions applied now.
 
     A migration is recorded after its last statement, and its statements may be repeated, so a crash in the
@@ -63,21 +64,38 @@ def migrate(client: Client, wanted: Iterable[Migration] | None = None) -> tuple[
     Args:
         client: of an open store.
         wanted: all migrations in order; by default those that Tidegate carries.
+        form: of the tables; by default that which the store has, and of an empty one that of a single server.
 
     Raises:
-        Failure: the store was made by a newer Tidegate, or a migration was changed after it was applied.
+        Failure: the store was made by a newer Tidegate, or a migration was changed after it was applied, or the
+            store has another form.
     """
-    client.command(_LEDGER)
+    has = form_of(client)
+    if form and has and form != has:
+        raise Failure(
+            f"the telemetry store has the tables of {has.says}, not of {form.says}",
+            help="a store keeps its form: make the other one in a database of its own, and copy what you need",
+        )
+    takes = form or has or Form()
+    for statement in rendered(_LEDGER, takes):
+        client.command(statement)
     missing = pending(client, wanted)
     for migration in missing:
         for statement in migration.statements:
-            client.command(statement)
+            for part in rendered(statement, takes):
+                client.command(part)
         client.command(
             "INSERT INTO schema_migrations (version, name, digest)"
             " VALUES ({version:UInt32}, {name:String}, {digest:String})",
             parameters={"version": migration.version, "name": migration.name, "digest": migration.digest},
         )
     return tuple(migration.version for migration in missing)
+
+
+def definition(form: Form) -> tuple[str, ...]:
+    """Every statement that makes an empty store one of this Tidegate's, in order."""
+    statements = [_LEDGER, *(statement for migration in migrations() for statement in migration.statements)]
+    return tuple(part for statement in statements for part in rendered(statement, form))
 
 
 def pending(client: Client, wanted: Iterable[Migration] | None = None) -> tuple[Migration, ...]:

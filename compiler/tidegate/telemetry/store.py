@@ -21,6 +21,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalErr
 from tidegate.errors import BAD_INPUT, MISSING_PART, Failure
 from tidegate.files import read_text
 from tidegate.telemetry.dsn import DATABASE, Embedded, Server, parse_dsn
+from tidegate.telemetry.schema_form import join_cluster
 
 PASSWORD: Final = "TIDEGATE_CLICKHOUSE_PASSWORD"  # noqa: S105 - the variable's name
 PASSWORD_FILE: Final = "TIDEGATE_CLICKHOUSE_PASSWORD_FILE"  # noqa: S105 - the variable's name
@@ -47,6 +48,8 @@ def open_store(dsn: str) -> Iterator[Client]:
     else:
         name, client = target.name, _open_server(target, os.environ)
     try:
+        if isinstance(target, Server):
+            join_cluster(client)
         yield client
     except OperationalError as error:
         raise _missing(f"the telemetry store {name} stopped answering: {_reason(error)}") from error
