@@ -33,8 +33,9 @@ enum algorithm { ALGORITHM_NONE, ALGORITHM_WAITING, ALGORITHM_SET, ALGORITHM_REF
 /* What one connection was given, for as long as its socket lives. */
 struct connection {
 	struct settings given;
-	__u64 counted_from; /* bytes acknowledged when the count began */
+	__u64 counted_from; /* bytes written when the count began */
 	__u64 received;     /* bytes received when it was last looked at */
+	__u64 written;      /* bytes acknowledged then, and queued where the program knows */
 	__u64 bytes_before; /* counted when the algorithm was set */
 	__u32 window;
 	__u32 algorithm;

@@ -27,7 +27,7 @@ _MAX_SEGMENTS: Final = (1 << 31) - 1  # bpf_setsockopt() takes an int
 _PREFIX: Final = struct.Struct("=I16s")
 _STATED: Final = struct.Struct("=IIIQ16s16s")
 _SETTINGS_SIZE: Final = _PREFIX.size + _STATED.size
-_CONNECTION: Final = struct.Struct(f"={_SETTINGS_SIZE}s16xQII")
+_CONNECTION: Final = struct.Struct(f"={_SETTINGS_SIZE}s24xQII")
 _STEERED: Final = struct.Struct(f"=16sQIII4x{_CONNECTION.size}s")
 _COUNTERS: Final = struct.Struct("=6Q")
 _WINDOWS: Final[tuple[Window, ...]] = get_args(Window)  # enum window
@@ -35,6 +35,7 @@ _ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)  # enum algorith
 
 KEY_SIZE: Final = _PREFIX.size
 VALUE_SIZE: Final = _SETTINGS_SIZE
+COUNTERS_SIZE: Final = _COUNTERS.size
 STEERED_SIZE: Final = _STEERED.size
 
 
