@@ -22,6 +22,7 @@ from tidegate.errors import BAD_INPUT, MISSING_PART, Failure
 from tidegate.files import read_text
 from tidegate.telemetry.dsn import DATABASE, Embedded, Server, parse_dsn
 from tidegate.telemetry.schema_form import join_cluster
+from tidegate.telemetry.schema_tokens import forget_tokens_without_rows
 
 PASSWORD: Final = "TIDEGATE_CLICKHOUSE_PASSWORD"  # noqa: S105 - the variable's name
 PASSWORD_FILE: Final = "TIDEGATE_CLICKHOUSE_PASSWORD_FILE"  # noqa: S105 - the variable's name
@@ -102,6 +103,11 @@ def _claim(directory: Path) -> None:
                     f"the telemetry store {directory} is in use by {who}",
                     "wait until it ends, or use a ClickHouse server, which many may use at once",
                 ) from error
+            return
+        try:
+            forget_tokens_without_rows(directory)  # nobody has it open
+        except OSError as error:
+            raise _missing(f"the telemetry store {directory} cannot be mended: {error}") from error
 
 
 def _open_server(target: Server, environment: Mapping[str, str]) -> Client:
