@@ -70,4 +70,12 @@ class PrefixIndex(Generic[Value]):
 
     def nearest(self, prefix: Key) -> Value | None:
         """The value of the longest prefix that covers this one, or is it; None where none does."""
-        return next(self.covering(prefix), None)
+        version, address, own_length = prefix
+        for length, mask in self._masks[
+            version
+        ]:  # not by `covering`: a generator costs more than the search
+            if length <= own_length:
+                value = self._values.get((version, address & mask, length))
+                if value is not None:
+                    return value
+        return None

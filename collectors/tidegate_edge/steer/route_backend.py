@@ -56,11 +56,14 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class _Claimed:
-    """What a prefix was to have, and the routes planned for it: one, two halves, or none."""
+class _Placed:
+    """What prefixes were to have, and the routes planned for each: one, two halves or more, or none."""
 
-    settings: Settings
-    routes: tuple[Route, ...]
+    settings: Mapping[Prefix, Settings]
+    routes: Mapping[Prefix, tuple[Route, ...]]
+
+
+_NOTHING: Final = _Placed({}, {})
 
 
 class RouteBackend:
@@ -73,7 +76,7 @@ class RouteBackend:
     gates: Final = False
 
     def __init__(self) -> None:
-        self._claimed: Mapping[Prefix, _Claimed] = {}
+        self._placed = _NOTHING
         self._seen: tuple[Sequence[Route], Mapping[Prefix, Settings]] | None = None
 
     def attach(self) -> None:
@@ -102,11 +105,11 @@ class RouteBackend:
             raise ValueError("routes cannot gate by transfer size: merge the claims with gates=False")
         plan = plan_routes(read_routes(), read_rule_tables(), Wanted(settings, ()))
         rejected = change_routes(plan.changes)
-        self._claimed = {
-            prefix: _Claimed(settings[prefix], routes) for prefix, routes in plan.by_claim.items() if routes
-        }
-        self._seen = None
-        held = {prefix: each.settings for prefix, each in self._claimed.items()}
+        held = dict(settings)
+        for prefix, routes in plan.by_claim.items():
+            if not routes:
+                del held[prefix]
+        self._placed, self._seen = _Placed(held, plan.by_claim), None
         return Applied(
             generation,
             self.read().settings if rejected else held,
@@ -124,7 +127,7 @@ class RouteBackend:
         routes = read_own_routes()
         # Equal messages are read as one object, so that ten thousand routes are compared in a tenth of a millisecond.
         if self._seen is None or self._seen[0] != routes:
-            self._seen = routes, _settings_by_prefix(routes, self._claimed)
+            self._seen = routes, _settings_by_prefix(routes, self._placed)
         return Held(_may_change_routes(), VARIANT, None, self._seen[1], {})
 
     def remove(self) -> None:
@@ -134,7 +137,7 @@ class RouteBackend:
             Failure: the kernel refuses, or does not answer.
         """
         rejected = change_routes([("remove", route) for route in read_own_routes()])
-        self._claimed, self._seen = {}, None
+        self._placed, self._seen = _NOTHING, None
         if rejected:
             shown = "; ".join(f"{each.route.prefix}: {each.reason}" for each in rejected[:ERRORS_SHOWN])
             raise Failure(
@@ -152,35 +155,38 @@ def _may_change_routes() -> bool:
     return True
 
 
-def _settings_by_prefix(
-    routes: Iterable[Route], claimed: Mapping[Prefix, _Claimed]
-) -> Mapping[Prefix, Settings]:
+def _settings_by_prefix(routes: Iterable[Route], placed: _Placed) -> Mapping[Prefix, Settings]:
     left = {(route.prefix, route.priority): route for route in routes}
     found: dict[Prefix, Settings] = {}
-    for prefix, each in claimed.items():
-        parts = [left.pop((planned.prefix, planned.priority), None) for planned in each.routes]
-        read = list(_differing(each, parts))
-        if not read:
-            found[prefix] = each.settings
-        elif read[0] is not None:
-            found[prefix] = read[0]
+    for prefix, wanted in placed.settings.items():
+        planned = placed.routes[prefix]
+        parts = [left.pop((each.prefix, each.priority), None) for each in planned]
+        differing = list(_differing(wanted, planned, parts))
+        if not differing:
+            found[prefix] = wanted
+        elif differing[0] is not None:
+            found[prefix] = differing[0]
     for (prefix, _), route in left.items():
-        if prefix in claimed:  # a route of ours that nobody planned stands before or behind the claim's
+        if (
+            prefix in placed.settings
+        ):  # a route of ours that nobody planned stands before or behind the claim's
             found.pop(prefix, None)
         else:
             found[prefix] = settings_of(route.path.metrics)
     return {prefix: found[prefix] for prefix in sorted(found, key=order)}
 
 
-def _differing(claimed: _Claimed, parts: Sequence[Route | None]) -> Iterator[Settings | None]:
+def _differing(
+    wanted: Settings, planned: Sequence[Route], parts: Sequence[Route | None]
+) -> Iterator[Settings | None]:
     """What the kernel has where it is not as planned; None where the route is gone or goes another way."""
-    for planned, route in zip(claimed.routes, parts, strict=True):
-        if route == planned:
+    for each, route in zip(planned, parts, strict=True):
+        if route == each:
             continue
-        if route is None or _way(route) != _way(planned):
+        if route is None or _way(route) != _way(each):
             yield None
         else:
-            yield _read(claimed.settings, planned.path.metrics, route.path.metrics)
+            yield _read(wanted, each.path.metrics, route.path.metrics)
 
 
 def _way(route: Route) -> object:

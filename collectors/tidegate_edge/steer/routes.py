@@ -80,7 +80,8 @@ def plan_routes(routes: Iterable[Route], rule_tables: Sequence[int], wanted: Wan
     claimed = {order(prefix): prefix for prefix in wanted.settings}
     placing = _Placing(Table(others), claimed)
     by_claim = {
-        prefix: placing.place(key, prefix, wanted.settings[prefix]) for key, prefix in claimed.items()
+        prefix: placing.place(key, prefix, settings)
+        for (key, prefix), settings in zip(claimed.items(), wanted.settings.values(), strict=True)
     }
     before, after = _keyed(own), dict(sorted(placing.placed.items()))
     return Plan(
@@ -111,9 +112,9 @@ class _Placing:
         if best.path.type != UNICAST:
             kind = TYPE_NAMES.get(best.path.type, f"of type {best.path.type}")
             return self._refuse(prefix, settings, f"the host's route to {best.prefix} is {kind}")
-        if best.prefix != prefix:
+        if best.prefix.prefixlen < key[2]:  # it covers the prefix, and is shorter
             priority = OWN_PRIORITY
-        elif best.priority > FIRST_PRIORITY[prefix.version]:
+        elif best.priority > FIRST_PRIORITY[key[0]]:
             priority = best.priority - 1
         elif prefix.prefixlen < prefix.max_prefixlen:
             halves = [(order(half), half) for half in prefix.subnets()]
