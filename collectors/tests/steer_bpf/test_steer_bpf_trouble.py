@@ -177,6 +177,17 @@ def test_remove_works_when_some_of_it_is_gone_and_spares_what_is_not_ours(ground
 
 
 @pytest.mark.root
+@pytest.mark.usefixtures("server")
+def test_by_hand_removing_the_pins_removes_it_all(ground, backend):
+    ours = of_ours(ground.pins)
+    subprocess.run(["rm", "-r", ground.pins], check=True)
+    for kind, each in ours.items():
+        ground.awaits(lambda kind=kind, each=each: not each & identities(kind))
+    assert window(ground) == 10
+    assert not backend.standing().attached
+
+
+@pytest.mark.root
 def test_a_link_that_somebody_else_holds_is_detached_all_the_same(ground, backend):
     with descriptors.closing(descriptors.get(ground.pins / "link")) as held:
         backend.remove()
