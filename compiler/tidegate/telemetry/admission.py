@@ -8,12 +8,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tidegate.telemetry.columns import Array, Names
+
 _DAY_NS: Final = 86_400 * 10**9
 EARLIEST_NS: Final = (
     1_420_070_400 * 10**9
 )  # 2015-01-01, before the first kernel that reports delivery rates (4.9)
 _CLASSES: Final = 5  # TrafficClass of schemas/sockets.proto
 _ADDRESS_BITS: Final = 128
+NUMBERS: Final = ("observed_at_ns", "traffic_class", "local_prefix_length", "remote_prefix_length")
+NAMES: Final = ("pop", "host", "congestion_control")
 _NAME: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 
@@ -26,57 +30,72 @@ class Admitted:
     days: frozenset[int]
 
 
-def admit(rows: npt.NDArray[np.void], now_ns: int, earliest_ns: int = EARLIEST_NS) -> Admitted:
+@dataclass(frozen=True, slots=True, eq=False)
+class Judgement:
+    """Which rows may enter, the reasons why others may not, and the days (since the epoch) that the former touch.
+
+    `all_good` says that nothing is left out.
+    """
+
+    good: npt.NDArray[np.bool_]
+    left_out: Mapping[str, int]
+    days: frozenset[int]
+
+    @property
+    def all_good(self) -> bool:
+        """Whether every row may enter."""
+        return not self.left_out
+
+    @property
+    def count(self) -> int:
+        """Rows that may enter."""
+        return len(self.good) - sum(self.left_out.values())
+
+
+def judge(
+    numbers: Mapping[str, Array], names: Mapping[str, Names], now_ns: int, earliest_ns: int = EARLIEST_NS
+) -> Judgement:
     """Leave out rows that are damaged or lie in time; a row counts under its first reason only.
 
     Args:
-        rows: of schemas/rows.py.
+        numbers: the columns `NUMBERS` of rows.
+        names: their columns `NAMES`.
         now_ns: Unix time in nanoseconds; a clock may run up to a day ahead of ours.
         earliest_ns: Unix time of the oldest row that is plausible.
     """
-    time = rows["observed_at_ns"]
+    time = numbers["observed_at_ns"]
     checks = {
         "time before 2015 or in the future": (time >= EARLIEST_NS) & (time <= now_ns + _DAY_NS),
         "older than the stream may be": time >= earliest_ns,
-        "POP is not a name": _is_name(rows["pop"], may_be_empty=False),
-        "host is not a name": _is_name(rows["host"], may_be_empty=False),
-        "congestion control is not a name": _is_name(rows["congestion_control"], may_be_empty=True),
-        "unknown traffic class": rows["traffic_class"] < _CLASSES,
-        "prefix longer than its address": (rows["local_prefix_length"] <= _ADDRESS_BITS)
-        & (rows["remote_prefix_length"] <= _ADDRESS_BITS),
+        "POP is not a name": _are_names(names["pop"], may_be_empty=False),
+        "host is not a name": _are_names(names["host"], may_be_empty=False),
+        "congestion control is not a name": _are_names(names["congestion_control"], may_be_empty=True),
+        "unknown traffic class": numbers["traffic_class"] < _CLASSES,
+        "prefix longer than its address": (numbers["local_prefix_length"] <= _ADDRESS_BITS)
+        & (numbers["remote_prefix_length"] <= _ADDRESS_BITS),
     }
-    good = np.ones(len(rows), np.bool_)
+    good = np.ones(len(time), np.bool_)
     left_out = {}
     for reason, holds in checks.items():
         if count := int(np.count_nonzero(good & ~holds)):
             left_out[reason] = count
         good &= holds
-    admitted = rows if good.all() else _kept(rows, good)
-    days = np.unique(admitted["observed_at_ns"] // np.uint64(_DAY_NS))
-    return Admitted(admitted, MappingProxyType(left_out), frozenset(days.tolist()))
+    return Judgement(good, MappingProxyType(left_out), _days(time if not left_out else time[good]))
 
 
-def _kept(rows: npt.NDArray[np.void], good: npt.NDArray[np.bool_]) -> npt.NDArray[np.void]:
-    """Whole rows: numpy's own selection of records leaves out the bytes between the fields, the frame."""
-    return (
-        np.ascontiguousarray(rows)
-        .view(np.uint8)
-        .reshape(-1, rows.itemsize)[good]
-        .reshape(-1)
-        .view(rows.dtype)
-    )
+def _days(time: Array) -> frozenset[int]:
+    """Days since the epoch; mostly one, which needs no sorting."""
+    if not len(time):
+        return frozenset()
+    first, last = int(time.min()) // _DAY_NS, int(time.max()) // _DAY_NS
+    if first == last:
+        return frozenset([first])
+    return frozenset(np.unique(time // np.uint64(_DAY_NS)).tolist())
 
 
-def _is_name(column: npt.NDArray[np.bytes_], *, may_be_empty: bool) -> npt.NDArray[np.bool_]:
-    """Whether each value is letters, digits, `.`, `_`, `-`, then nothing but NUL.
-
-    Neighbours are mostly equal (a file is one host's), so only the first of each run is looked at.
-    """
-    if not len(column):
-        return np.empty(0, np.bool_)
-    column = np.ascontiguousarray(column)
-    starts = np.flatnonzero(np.concatenate(([True], column[1:] != column[:-1])))
-    characters = column[starts].view(np.uint8).reshape(len(starts), -1)
+def _are_names(column: Names, *, may_be_empty: bool) -> npt.NDArray[np.bool_]:
+    """For each row, whether its name is letters, digits, `.`, `_`, `-`, then nothing but NUL."""
+    characters = column.values.view(np.uint8).reshape(len(column.values), -1)
     allowed = np.zeros(256, np.bool_)
     allowed[list(_NAME)] = True
     used = characters != 0
@@ -84,4 +103,5 @@ def _is_name(column: npt.NDArray[np.bytes_], *, may_be_empty: bool) -> npt.NDArr
     good = ends_once & (allowed[characters] | ~used).all(axis=1)
     if not may_be_empty:
         good &= used[:, 0]
-    return np.repeat(good, np.diff(np.append(starts, len(column))))
+    held: npt.NDArray[np.bool_] = good[column.codes]
+    return held

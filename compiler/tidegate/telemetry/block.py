@@ -22,7 +22,6 @@ class Block:
     rows: npt.NDArray[np.void]
     left_out: Mapping[str, int] = field(default_factory=dict)
 
-    @property
     def digest(self) -> str:
         """Hex SHA-256 of the rows' bytes."""
         return hashlib.sha256(np.ascontiguousarray(self.rows).view(np.uint8).data).hexdigest()

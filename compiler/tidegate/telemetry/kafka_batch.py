@@ -1,6 +1,5 @@
 """Messages of a topic, gathered until they make a block: pure, so that the same offsets give the same rows."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,39 +15,51 @@ DAMAGED: Final = "message is not whole rows of this schema version"
 
 @dataclass(slots=True)
 class Batch:
-    """Messages that are read and not yet inserted; `first` and `next` are offsets by partition, `size` is bytes."""
+    """Messages that are read and not yet inserted, their rows in memory that the next batch takes over.
 
+    Attributes:
+        memory: for the rows' bytes; it grows where it must.
+        first: offset of each partition's first message.
+        next: offset after its last one.
+        messages: how many there are.
+        damaged: how many of them are not whole rows. Half a message is not taken: what damaged its end may have
+            touched its beginning.
+        size: bytes of all messages.
+    """
+
+    memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     first: dict[int, int] = field(default_factory=dict)
     next: dict[int, int] = field(default_factory=dict)
-    values: list[bytes] = field(default_factory=list)
+    messages: int = 0
+    damaged: int = 0
     size: int = 0
+    _kept: int = 0
 
     def add(self, partition: int, offset: int, value: bytes) -> None:
         """Take one message; a partition's come in the order of their offsets."""
         self.first.setdefault(partition, offset)
         self.next[partition] = offset + 1
-        self.values.append(value)
+        self.messages += 1
         self.size += len(value)
+        if len(value) % ROW_LENGTH or (value and not framed(memoryview(value)).all()):
+            self.damaged += 1
+            return
+        end = self._kept + len(value)
+        if end > len(self.memory):
+            self.memory = np.concatenate((self.memory, np.empty(end, np.uint8)))
+        self.memory[self._kept : end] = np.frombuffer(value, np.uint8)
+        self._kept = end
+
+    @property
+    def rows(self) -> npt.NDArray[np.void]:
+        """The rows of all messages that are undamaged from end to end."""
+        return self.memory[: self._kept].view(ROW)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Messages that gave no row, by reason."""
+        return {DAMAGED: self.damaged} if self.damaged else {}
 
     def claim(self, topic_id: str) -> Claim:
         """The ranges of offsets that these messages are."""
         return Claim(topic_id, tuple(Range(p, self.first[p], self.next[p]) for p in sorted(self.first)))
-
-
-def rows_of(values: list[bytes]) -> tuple[npt.NDArray[np.void], Counter[str]]:
-    """The rows of all messages that are undamaged from end to end, and how many messages are not.
-
-    Half a message is not taken: what damaged its end may have touched its beginning.
-    """
-    whole = [value for value in values if len(value) % ROW_LENGTH == 0]
-    damaged = len(values) - len(whole)
-    data = np.frombuffer(b"".join(whole), np.uint8)
-    good = framed(data)
-    if not good.all():
-        counts = np.array([len(value) // ROW_LENGTH for value in whole])
-        message = np.repeat(np.arange(len(whole)), counts)
-        struck = np.unique(message[~good])
-        damaged += len(struck)
-        kept = ~np.isin(message, struck)
-        data = np.ascontiguousarray(data.reshape(-1, ROW_LENGTH)[kept]).reshape(-1)
-    return data.view(ROW), Counter({DAMAGED: damaged} if damaged else {})

@@ -3,28 +3,38 @@
 One step is: gather messages, claim their offsets in the store, insert their rows under a token made of those
 offsets, mark the claim as done. After a crash the claim that is open names the offsets to read again; their insert
 has the same token, so that ClickHouse drops it where it had arrived. Kafka's consumer groups are not used.
+
+While the store takes one block the next one is gathered and decoded; it is claimed after the former is done.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Final
 
+import numpy as np
 from clickhouse_connect.driver.client import Client
 
 from tidegate.schemas.rows import ROW_LENGTH
-from tidegate.telemetry.admission import admit
 from tidegate.telemetry.block import BLOCK_ROWS
+from tidegate.telemetry.decode import decode
 from tidegate.telemetry.insertion import insert_rows
-from tidegate.telemetry.kafka_batch import Batch, rows_of
+from tidegate.telemetry.kafka_batch import Batch
 from tidegate.telemetry.kafka_consumer import TopicReader
 from tidegate.telemetry.kafka_ledger import Claim, claim, finish, progress_of
+from tidegate.telemetry.native import NativeBlock
 
 BLOCK_BYTES: Final = BLOCK_ROWS * ROW_LENGTH
+_OVER_BYTES: Final = (
+    64 * 2**20
+)  # what one answer may bring beyond a block: 64 messages of Kafka's default bound
 # A stream's rows are fresh. The bound keeps one insert within the 100 partitions (days) that ClickHouse takes.
 OLDEST_NS: Final = 30 * 86_400 * 10**9
 _DAY_NS: Final = 86_400 * 10**9
+_WAIT_S: Final = 0.2
 
 
 @dataclass(slots=True)
@@ -42,6 +52,17 @@ class KafkaReport:
     repeated: int = 0
     lost: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """A block on its way: its offsets, its admitted rows, and what it adds to the report."""
+
+    claim: Claim
+    block: NativeBlock
+    messages: int
+    rows: int
+    left_out: Counter[str]
 
 
 def ingest_topic(
@@ -67,50 +88,70 @@ def ingest_topic(
         Failure: the brokers or the store do not answer, or another process reads the same topic into it.
     """
     report = KafkaReport(reader.topic)
-    progress = progress_of(client, reader.topic_id)
-    for open_claim in progress.open:
-        _repeat(client, reader, open_claim, report)
+
+    def loaded(found: _Decoded) -> None:
+        report.messages += found.messages
+        report.rows += found.rows
+        report.left_out.update(found.left_out)
         on_progress(report)
-    reader.start(progress.next)
-    due = Batch()
-    begun = time.monotonic()
-    while not stopped():
-        if not due.values:
-            begun = time.monotonic()
-        for message in reader.messages(wait_s=0.2):
-            due.add(*message)
-        at_end = not follow and reader.at_end()
-        if due.values and (at_end or due.size >= BLOCK_BYTES or time.monotonic() - begun >= block_s):
-            _load(client, reader, due, report)
-            on_progress(report)
-            due = Batch()
-        if at_end:
-            break
+
+    progress = progress_of(client, reader.topic_id)
+    with NativeBlock() as first, NativeBlock() as second, ThreadPoolExecutor(1) as engine:
+        for open_claim in progress.open:
+            again = _decode(reader.read_again(open_claim.ranges), open_claim, first)
+            report.repeated += again.rows
+            loaded(_insert(client, reader.topic, again))
+        reader.start(progress.next)
+        loading: Future[_Decoded] | None = None
+        blocks = cycle((first, second))
+        for due in _due(reader, follow=follow, block_s=block_s, stopped=stopped):
+            found = _decode(due, due.claim(reader.topic_id), next(blocks)) if due else None
+            if loading is not None and (found is not None or loading.done()):
+                loaded(loading.result())
+                loading = None
+            if found is not None:
+                loading = engine.submit(_load, client, reader.topic, found)
+        if loading is not None:
+            loaded(loading.result())
     report.lost += reader.skipped
     return report
 
 
-def _load(client: Client, reader: TopicReader, due: Batch, report: KafkaReport) -> None:
-    wanted = due.claim(reader.topic_id)
-    claim(client, reader.topic, wanted)
-    _insert(client, wanted, due, report)
-    finish(client, reader.topic, wanted)
+def _due(
+    reader: TopicReader, *, follow: bool, block_s: float, stopped: Callable[[], bool]
+) -> Iterator[Batch | None]:
+    """Batches as they become due, None where none is yet. A batch's memory is the next one's."""
+    due = Batch(np.empty(BLOCK_BYTES + _OVER_BYTES, np.uint8))
+    begun = time.monotonic()
+    while not stopped():
+        if not due.messages:
+            begun = time.monotonic()
+        for message in reader.messages(wait_s=_WAIT_S):
+            due.add(*message)
+        at_end = not follow and reader.at_end()
+        if due.messages and (at_end or due.size >= BLOCK_BYTES or time.monotonic() - begun >= block_s):
+            yield due
+            due = Batch(due.memory)
+        else:
+            yield None
+        if at_end:
+            return
 
 
-def _repeat(client: Client, reader: TopicReader, claimed: Claim, report: KafkaReport) -> None:
-    before = report.rows
-    _insert(client, claimed, reader.read_again(claimed.ranges), report)
-    finish(client, reader.topic, claimed)
-    report.repeated += report.rows - before
-
-
-def _insert(client: Client, claimed: Claim, due: Batch, report: KafkaReport) -> None:
-    rows, damaged = rows_of(due.values)
+def _decode(due: Batch, claimed: Claim, into: NativeBlock) -> _Decoded:
     now_ns = time.time_ns()
-    admitted = admit(rows, now_ns, earliest_ns=now_ns // _DAY_NS * _DAY_NS - OLDEST_NS)
-    if len(admitted.rows):
-        insert_rows(client, admitted.rows, claimed.token)
-    report.messages += len(due.values)
-    report.rows += len(admitted.rows)
-    report.left_out.update(damaged)
-    report.left_out.update(admitted.left_out)
+    judged = decode(due.rows, into, now_ns, earliest_ns=now_ns // _DAY_NS * _DAY_NS - OLDEST_NS)
+    left_out = Counter(due.left_out) + Counter(judged.left_out)
+    return _Decoded(claimed, into, due.messages, judged.count, left_out)
+
+
+def _load(client: Client, topic: str, found: _Decoded) -> _Decoded:
+    claim(client, topic, found.claim)
+    return _insert(client, topic, found)
+
+
+def _insert(client: Client, topic: str, found: _Decoded) -> _Decoded:
+    if found.rows:
+        insert_rows(client, found.block, found.claim.token)
+    finish(client, topic, found.claim)
+    return found
