@@ -1,7 +1,7 @@
 """Which connections tell something of the path, and the mean of their windows by destination."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final
@@ -41,7 +41,7 @@ class Evidence:
 
 def weigh(
     connections: Connections,
-    before: Seen,
+    before: Seen | None,
     learned: Mapping[Prefix, int],
     given: Mapping[Prefix, int],
     within: Collection[Prefix] = (),
@@ -61,16 +61,18 @@ def weigh(
 
     Args:
         connections: as observed.
-        before: the connections of the observation before; one that is not among them is new.
+        before: the connections of the observation before; one that is not among them is new. None: there was no
+            observation, so that nothing is known of what happened since, and every connection is idle.
         learned: segments by destination.
         given: initial windows that new connections have, segments; of others it is the kernel's own.
         within: prefixes by which destinations are grouped, all that occur; none: each address by itself.
     """
     destinations, place = _destinations(connections, within)
     learned_here = _looked_up(learned, destinations, 0)[place]
-    known, seen = _seen_before(connections.cookie, before)
-    initial = _looked_up(given, destinations, KERNEL_INITCWND)[place]
-    initial = np.where(known, seen.initial, initial)
+    given_here = _looked_up(given, destinations, KERNEL_INITCWND)[place]
+    now = Seen(connections.cookie, connections.acked, connections.retransmitted, given_here)
+    known, seen = _seen_before(now, before)
+    initial = np.where(known, seen.initial, given_here)
 
     thresholdless = connections.ssthresh >= _NO_THRESHOLD
     lossy = (connections.ca_state >= _CWR) | (connections.retransmitted > seen.retransmitted)
@@ -92,7 +94,9 @@ def weigh(
     counts[COUNTED] = int(counting.sum())
     windows = np.where(lowers, after_loss, connections.cwnd)
     return Evidence(
-        _means(destinations, place[counting], windows[counting]), counts, _remembered(connections, initial)
+        _means(destinations, place[counting], windows[counting]),
+        counts,
+        _sorted(replace(now, initial=initial)),
     )
 
 
@@ -104,21 +108,22 @@ def _means(
     return {destinations[each]: Mean(int(totals[each]), int(counts[each])) for each in np.flatnonzero(counts)}
 
 
-def _seen_before(cookies: Numbers, before: Seen) -> tuple[npt.NDArray[np.bool_], Seen]:
-    """Which were there before, and what they had then; zero of those that were not."""
+def _seen_before(now: Seen, before: Seen | None) -> tuple[npt.NDArray[np.bool_], Seen]:
+    """Which were there before, and what they had then; of those that were not, zero."""
+    if before is None:
+        return np.ones(len(now.cookie), np.bool_), now
     if not len(before.cookie):
-        nothing = np.zeros(len(cookies), np.uint64)
-        return np.zeros(len(cookies), np.bool_), Seen(cookies, nothing, nothing, nothing)
-    at = np.minimum(np.searchsorted(before.cookie, cookies), len(before.cookie) - 1)
-    known = before.cookie[at] == cookies
+        nothing = np.zeros(len(now.cookie), np.uint64)
+        return np.zeros(len(now.cookie), np.bool_), Seen(now.cookie, nothing, nothing, nothing)
+    at = np.minimum(np.searchsorted(before.cookie, now.cookie), len(before.cookie) - 1)
+    known = before.cookie[at] == now.cookie
     columns = (before.acked, before.retransmitted, before.initial)
-    return known, Seen(cookies, *(np.where(known, column[at], np.uint64(0)) for column in columns))
+    return known, Seen(now.cookie, *(np.where(known, column[at], np.uint64(0)) for column in columns))
 
 
-def _remembered(connections: Connections, initial: Numbers) -> Seen:
-    order = np.argsort(connections.cookie)
-    columns = (connections.cookie, connections.acked, connections.retransmitted, initial)
-    return Seen(*(column[order] for column in columns))
+def _sorted(seen: Seen) -> Seen:
+    by_cookie = np.argsort(seen.cookie)
+    return Seen(*(getattr(seen, column.name)[by_cookie] for column in fields(Seen)))
 
 
 def _looked_up(values: Mapping[Prefix, int], destinations: list[Prefix], otherwise: int) -> Numbers:

@@ -16,6 +16,7 @@ from tidegate_edge.sockets.selection import within
 from tidegate_edge.steer.prefix import Prefix
 
 from .filter import select_remote
+from .state import Numbers
 
 ATTEMPTS: Final = 3
 # 506 bytes each while they are decoded: 33 MB.
@@ -24,8 +25,6 @@ BUFFER_LENGTH: Final = 4 * MAX_DATAGRAM
 
 _ESTABLISHED: Final = 1 << 1  # include/net/tcp_states.h
 _INFO: Final = 1 << kernel.INET_DIAG_INFO - 1
-
-Numbers = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +112,8 @@ class Observer:
 
     def observe(self) -> Observation:
         """The established connections to the destinations, now.
+
+        A dump that the kernel could not keep consistent counts: a connection that it missed is seen the next time.
 
         Raises:
             Failure: the kernel cannot be asked, or lost part of three dumps.

@@ -10,7 +10,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_network
 from typing import Final
 
 from tidegate_edge.errors import MISSING_PART, Failure
@@ -45,18 +45,13 @@ def windows_by_host(listed: str) -> Mapping[Prefix, Mean]:
     for line in listed.splitlines():
         if not line.startswith(("\t", " ")):
             head = _PEER.match(line)
-            peer = head[1] if head else None
+            peer = head[1].removeprefix("::ffff:") if head else None  # IPv4 on a dual-stack socket
         elif peer is not None and (window := _WINDOW.search(line)):
             so_far = found.get(peer, Mean(0, 0))
             found[peer] = Mean(so_far.total + int(window[1]), so_far.count + 1)
-    return {ip_network(_unmapped(peer)): mean for peer, mean in found.items()}
+    return {ip_network(host): mean for host, mean in found.items()}
 
 
 def learn_as_published(state: State, listed: str, settings: Learn, now_us: int) -> State:
     """One interval as the script has it; what it claims are the windows of `state.learned`, all of them."""
     return fold(replace(state, settings=settings), windows_by_host(listed), settings, now_us)
-
-
-def _unmapped(text: str) -> IPv4Address | IPv6Address:
-    address = ip_address(text)
-    return getattr(address, "ipv4_mapped", None) or address

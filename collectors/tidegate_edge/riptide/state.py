@@ -23,8 +23,6 @@ EVICTED: Final = "evicted"
 DAMAGED: Final = "damaged"
 BEYOND: Final = "beyond"
 
-_NONE: Final[Numbers] = np.empty(0, np.uint64)
-
 
 @dataclass(frozen=True, slots=True)
 class Mean:
@@ -60,10 +58,10 @@ class Seen:
         initial: the window that the destination's new connections had when this one was first seen, segments.
     """
 
-    cookie: Numbers = field(default_factory=lambda: _NONE)
-    acked: Numbers = field(default_factory=lambda: _NONE)
-    retransmitted: Numbers = field(default_factory=lambda: _NONE)
-    initial: Numbers = field(default_factory=lambda: _NONE)
+    cookie: Numbers
+    acked: Numbers
+    retransmitted: Numbers
+    initial: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class State:
 
     Attributes:
         learned: by destination.
-        seen: the connections of the last observation.
+        seen: the connections of the last observation; None before the first.
         counts: since the state began: connections that counted, that lowered, and that were left out, by reason;
             destinations that expired or made room; messages that were damaged; connections beyond the limit.
         by: what a destination is.
@@ -80,7 +78,7 @@ class State:
     """
 
     learned: Mapping[Prefix, Learned] = field(default_factory=lambda: MappingProxyType({}))
-    seen: Seen = field(default_factory=Seen)
+    seen: Seen | None = None
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     by: Grouping = "host"
     settings: Learn | None = None
