@@ -58,6 +58,11 @@ class Cursor:
             self._index += 1
         return token
 
+    def skip_newlines(self) -> None:
+        """Go to the next token that is no end of a line."""
+        while self._tokens[self._index].kind is Kind.NEWLINE:
+            self._index += 1
+
     def is_punctuation(self, text: str) -> bool:
         """Whether the next token is this punctuation."""
         token = self._tokens[self._index]

@@ -61,7 +61,7 @@ class _Parser:
 
     def file(self, comments: tuple[Comment, ...]) -> syntax.File:
         while True:
-            self._skip_newlines()
+            self.at.skip_newlines()
             token = self.at.token
             if token.kind is Kind.END:
                 break
@@ -136,7 +136,7 @@ class _Parser:
             return
         mistakes = len(self.findings.items)
         self._block(kind)
-        self._skip_newlines()
+        self.at.skip_newlines()
         if section is not None and section.lexed is not None and self.at.index == end:
             section.block = self.blocks[-1] if len(self.findings.items) == mistakes else None
 
@@ -166,7 +166,7 @@ class _Parser:
             raise self.at.fail("`{`", fix=None if self.at.brace_follows() else self.at.missing_at_end("{"))
         except GiveUp:
             self._skip_clause(deep=False)
-        self._skip_newlines()
+        self.at.skip_newlines()
         if self.at.is_punctuation("{"):
             self.at.take()
 
@@ -190,7 +190,7 @@ class _Parser:
         clauses: list[syntax.Clause] = []
         broken: set[str] = set()
         while True:
-            self._skip_newlines()
+            self.at.skip_newlines()
             token = self.at.token
             self.closed = self.at.is_punctuation("}")
             if self.closed:
@@ -214,7 +214,8 @@ class _Parser:
 
     def _opens_next(self) -> bool:
         """Whether a block opens here; without a brace its keyword is a mistaken clause: `initcwnd 20 segments`."""
-        return self.at.is_word(*BLOCKS) and (self.at.opens_block() or self.at.brace_on_next_line())
+        opens = self.at.token.text in BLOCKS and self.at.token.kind is Kind.WORD
+        return opens and (self.at.opens_block() or self.at.brace_on_next_line())
 
     def _clause(
         self,
@@ -325,10 +326,6 @@ class _Parser:
                 if depth == 0:
                     return
                 depth -= 1
-            self.at.take()
-
-    def _skip_newlines(self) -> None:
-        while self.at.token.kind is Kind.NEWLINE:
             self.at.take()
 
 

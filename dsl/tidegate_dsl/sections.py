@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .diagnostics import Findings
-from .lexer import Kind, Lexed, lex_lines
+from .lexer import Lexed, lex_lines
 from .syntax import Block
 from .vocabulary import BLOCKS
 
@@ -34,8 +34,9 @@ class Section:
         """Its tokens and comments; where something is no token they are made, and it is reported, each time."""
         if self.lexed is not None:
             return self.lexed
+        mistakes = len(findings.items)
         lexed = lex_lines(self.text.split("\n"), self.number, findings)
-        if all(token.kind is not Kind.BROKEN for token in lexed.tokens):
+        if len(findings.items) == mistakes:
             self.lexed = lexed
         return lexed
 

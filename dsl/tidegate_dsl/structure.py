@@ -68,4 +68,7 @@ def _removed(first: syntax.Clause, second: syntax.Clause, source: Source) -> Fix
 
 def find(clauses: Iterable[syntax.Clause], kind: type[C]) -> C | None:
     """The first clause of a kind."""
-    return next((clause for clause in clauses if isinstance(clause, kind)), None)
+    for clause in clauses:
+        if isinstance(clause, kind):
+            return clause
+    return None
