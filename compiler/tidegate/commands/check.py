@@ -1,5 +1,6 @@
 """`tidegate check`."""
 
+import gc
 import json
 import sys
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from tidegate.errors import ANSWER_IS_NO, Failure
 from tidegate.sources import STDIN, Written, find_policies, read_policy
 
 Format = Literal["text", "json", "sarif"]
+_RECORDS: Final = (
+    100_000  # a check makes so many in 2,000 lines, and no cycle: looking for some is an eighth of it
+)
 _EPILOG: Final = (
     "Exit codes: 0 no errors, 1 errors (with --strict: or warnings), 2 wrong usage or input that cannot be read. "
     "Diagnostics go to standard output. docs/check.md describes every format."
@@ -102,6 +106,7 @@ def command(
         _explain(code)
         return
     _refuse_what_does_not_go_together(files, with_fixes=with_fixes, only_show=only_show)
+    gc.set_threshold(_RECORDS)
     options = Options(read_limits(limits_path(limits)), inventory, "json" if as_json else form, strict, quiet)
     written = [read_policy(path, stdin_name) for path in find_policies(files)]
     if with_fixes:
