@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tidegate_edge.agent.ask import ask
 
 AGENT = Path(sys.executable).with_name("tidegate-agent")
 
@@ -47,19 +48,19 @@ class Host:
     def settings(self, prefix, family=4):
         return self.own(prefix, family)["metrics"][0]
 
-    def steer(self, *claims, default=None, text=None):
+    def steer(self, *claims, default=None, text=None, generation="0123456789abcdef", learn=None):
         document = {
             "schema_version": 1,
-            "generation": "0123456789abcdef",
+            "generation": generation,
             "default_congestion_control": default,
             "claims": [{"prefix": prefix, **settings} for prefix, settings in claims],
-            "riptide": None,
+            "riptide": learn,
         }
         (self.directory / "steering.json").write_text(json.dumps(document) if text is None else text)
 
     def argv(self, command):
         files = ["--state-dir", self.directory / "state"]
-        if command != "flush":
+        if command in {"apply", "status", "run"}:
             files += ["--steering", self.directory / "steering.json"]
         return [AGENT, command, *files]
 
@@ -123,3 +124,142 @@ def host(tmp_path):
     finally:
         for each in (made.name, made.peer):
             run("ip", "netns", "del", each, check=False)
+
+
+@dataclass
+class Daemon:
+    """A real `tidegate-agent run` in a host's namespace, started with the same files each time."""
+
+    host: Host
+    options: tuple
+    environment: dict
+    socket: Path
+    pins: Path
+    process: subprocess.Popen | None = None
+
+    @property
+    def log(self):
+        return self.host.directory / "daemon.log"
+
+    def argv(self, *more):
+        # Not `ip netns exec`, which hides the cgroups and the BPF file system.
+        inside = ["nsenter", f"--net=/run/netns/{self.host.name}"]
+        return [str(each) for each in (*inside, *self.host.argv("run"), *self.options, *more)]
+
+    def start(self, *more):
+        """Start it, and wait until it answers."""
+        with self.log.open("a") as log:
+            environment = {**os.environ, **self.environment}
+            self.process = subprocess.Popen(self.argv(*more), stderr=log, env=environment)
+        self.awaits(lambda: self.ask("why", peer="192.0.2.1") or self.process.poll() is not None)
+        assert self.process.poll() is None, self.log.read_text()
+
+    def ask(self, command, file=None, **arguments):
+        """Its answer, or None where it does not listen; as a command asks, without a process for each question."""
+        return ask(self.socket, command, arguments, file)
+
+    def apply(self, *, exit_code=0, **arguments):
+        answer = self.ask("apply", self.host.directory / "steering.json", **arguments)
+        assert answer.exit_code == exit_code, answer
+        return answer.document if exit_code == 0 else answer.message
+
+    def status(self):
+        return self.ask("status").document
+
+    def states(self):
+        return {each["prefix"]: each["state"] for each in self.status()["claims"]}
+
+    def end(self, number):
+        self.process.send_signal(number)
+        return self.process.wait(timeout=60)
+
+    def awaits(self, condition, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def daemon(host):
+    """A daemon that steers by routes, not started yet."""
+    socket = host.directory / "state" / "agent.sock"
+    pins = Path("/sys/fs/bpf") / host.name
+    made = Daemon(host, ("--backend", "routes", "--pins", pins), {}, socket, pins)
+    yield made
+    if made.process and made.process.poll() is None:
+        made.process.kill()
+        made.process.wait(timeout=60)
+
+
+SENDER = """
+import socket, sys, threading
+def send(connection):
+    try:
+        while True:
+            connection.sendall(bytes(1 << 14))
+            paused.wait(0.005)
+    except OSError:
+        pass
+paused = threading.Event()
+listener = socket.create_server(("", 8080))
+print("ready", flush=True)
+while True:
+    threading.Thread(target=send, args=(listener.accept()[0],), daemon=True).start()
+"""
+RECEIVER = """
+import os, socket, sys
+connection = socket.create_connection((sys.argv[3], 8080), source_address=(sys.argv[1], 0))
+total = 0
+with open(sys.argv[2], "wb", 0) as file:
+    while data := connection.recv(1 << 16):
+        total += len(data)
+        os.pwrite(file.fileno(), b"%020d" % total, 0)
+"""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A download that runs on and on, to a client of the claimed prefix."""
+
+    host: Host
+    count: Path
+    process: subprocess.Popen
+
+    def flows(self):
+        """Some more bytes arrive from now on."""
+        before = self.received()
+        deadline = time.monotonic() + 60
+        while self.received() < before + (1 << 17):
+            assert self.process.poll() is None
+            assert time.monotonic() < deadline, "the transfer stands still"
+            time.sleep(0.02)
+        return True
+
+    def received(self):
+        return int(self.count.read_bytes() or 0) if self.count.exists() else 0
+
+
+@pytest.fixture
+def transfer(host, tmp_path):
+    """A transfer from the host to 198.18.7.1, which the peer answers for."""
+    host.peer_answers_for("198.18.7.1")
+    inside = ["ip", "netns", "exec"]
+    count = tmp_path / "received"
+    sender = subprocess.Popen(
+        [*inside, host.name, sys.executable, "-c", SENDER], stdout=subprocess.PIPE, text=True
+    )
+    receiver = None
+    try:
+        assert sender.stdout.readline() == "ready\n"
+        argv = [*inside, host.peer, sys.executable, "-c", RECEIVER, "198.18.7.1", str(count), "192.0.2.2"]
+        receiver = subprocess.Popen(argv)
+        made = Transfer(host, count, receiver)
+        assert made.flows()
+        yield made
+    finally:
+        for each in (receiver, sender):
+            if each:
+                each.kill()
+                each.wait(timeout=60)
+        sender.stdout.close()

@@ -1,7 +1,7 @@
 """What each request has the daemon do: a table of commands."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -105,10 +105,7 @@ def status_document(told: Told) -> Document:
         "learned": told.learning.document(),
         "trouble": reconciler.trouble,
         "steering_file": _file(told.steering),
-        "rivals": [
-            {"name": each.name, "breaks": each.breaks, "what_to_do": each.what_to_do}
-            for each in find_rivals()
-        ],
+        "rivals": [asdict(each) for each in find_rivals()],
     }
 
 

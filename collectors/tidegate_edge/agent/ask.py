@@ -2,6 +2,7 @@
 
 import os
 import socket
+import struct
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -10,8 +11,9 @@ from tidegate_edge.errors import BAD_INPUT, MISSING_PART, Failure
 
 from .protocol import MAX_ANSWER_BYTES, Answer, Document, answer_of, request_line
 
-PATIENCE_S: Final = 120.0
+PATIENCE_S: Final = 120
 _CHUNK: Final = 1 << 16
+_TIMEVAL: Final = struct.Struct("@ll")
 
 
 def ask(
@@ -67,9 +69,11 @@ def _connect(path: Path) -> socket.socket | None:
     if not path.exists():
         return None
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-    connection.settimeout(PATIENCE_S)
+    # Of a socket with Python's own timeout, connect fails at once where many others wait.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEVAL.pack(PATIENCE_S, 0))
     try:
         connection.connect(str(path))
+        connection.settimeout(PATIENCE_S)
     except (FileNotFoundError, ConnectionRefusedError):  # a daemon that was killed leaves its socket behind
         connection.close()
         return None
@@ -105,8 +109,9 @@ def _send_with(connection: socket.socket, line: bytes, file: Path) -> None:
     except OSError as error:
         raise Failure(f"{file}: {error.strerror}", exit_code=BAD_INPUT) from error
     try:
-        sent = socket.send_fds(connection, [line], [descriptor])
-        connection.sendall(line[sent:])
+        rest = line[socket.send_fds(connection, [line], [descriptor]) :]
+        if rest:  # to send nothing fails too, once the daemon has answered and closed
+            connection.sendall(rest)
     finally:
         with suppress(OSError):
             os.close(descriptor)

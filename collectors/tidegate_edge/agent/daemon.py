@@ -60,7 +60,7 @@ class Daemon:
         self._listener: Final = listener
         self._watch: Final = watch
         self._selector: Final = selectors.DefaultSelector()
-        self._talking: Final[set[Conversation]] = set()
+        self._talking: Final[dict[Conversation, None]] = {}  # the oldest first
         self._stopped = False
         self._moved = False
         self._said = ""
@@ -156,10 +156,9 @@ class Daemon:
             connection.close()
             return
         if len(self._talking) >= MOST_CONVERSATIONS:
-            connection.close()
-            return
+            self._end(next(iter(self._talking)))
         conversation = Conversation(connection, peer, now_ns())
-        self._talking.add(conversation)
+        self._talking[conversation] = None
         self._selector.register(conversation, selectors.EVENT_READ, lambda: self._receive(conversation))
 
     def _receive(self, conversation: Conversation) -> None:
@@ -188,7 +187,7 @@ class Daemon:
     def _end(self, conversation: Conversation) -> None:
         with suppress(KeyError):
             self._selector.unregister(conversation)
-        self._talking.discard(conversation)
+        self._talking.pop(conversation, None)
         conversation.close()
 
     def _drop_the_late(self) -> None:

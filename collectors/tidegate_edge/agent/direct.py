@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tidegate_edge.errors import Failure
+from tidegate_edge.errors import MISSING_PART, Failure
 from tidegate_edge.steer.algorithms import read_default, require_algorithms, require_default_allowed
 from tidegate_edge.steer.bpf import BpfBackend
 from tidegate_edge.steer.claims import NOTHING_WANTED, Wanted, want

@@ -7,7 +7,7 @@ from typing import Final
 
 from tidegate_edge.errors import MISSING_PART, Failure
 
-_WAITING: Final = 16
+_WAITING: Final = 128
 _OPENED_BY: Final = 0o660  # owner and group; who asks what is checked by credentials
 
 

@@ -28,6 +28,8 @@ from .reconcile import Reconciler
 
 KEEP: Final = "keep"
 REMOVE: Final = "remove"
+# For a command that is at it; another daemon does not go away.
+PATIENCE_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def run_daemon(settings: Settings) -> None:
     access = Access(os.geteuid(), _group(settings.group))
     with ExitStack() as ends:
         # For as long as it runs: two owners would undo each other's work.
-        ends.enter_context(turn_to_write(settings.state))
+        ends.enter_context(turn_to_write(settings.state, PATIENCE_S))
         choice = choose(settings.backend, backends(settings))
         click.echo(f"tidegate-agent: steers by {choice.backend.name}: {choice.why}", err=True)
         watch = ends.enter_context(closing(Watch()))
