@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tidegate_edge.steer.claims import NOTHING_WANTED, Settings, Wanted
-from tidegate_edge.steer.prefix import order
+from tidegate_edge.steer.prefix import apart, order
 from tidegate_edge.steer.route import ROUTE_PROTOCOL, UNICAST, Hop, Path, Route
 from tidegate_edge.steer.routes import OWN_PRIORITY, plan_routes
 from tidegate_edge.steer.table import Table
@@ -205,6 +205,11 @@ def test_a_flush_leaves_what_the_host_had(routes, prefixes):
     flushed = plan_routes(steered, (), NOTHING_WANTED)
     assert [change for change, _ in flushed.changes] == ["remove"] * (len(steered) - len(routes))
     assert not {each for _, each in flushed.changes} & set(routes)
+
+
+@given(claimed, claimed)
+def test_prefixes_that_overlap_none_of_others_are_found(some, others):
+    assert apart(some, others) == {e for e in some if not any(e.overlaps(other) for other in others)}
 
 
 def covers(outer, inner):

@@ -116,6 +116,16 @@ def test_a_prefix_that_the_kernel_refuses_keeps_what_it_had_and_the_others_get_t
     assert backend.read().settings == applied.settings == {CLIENTS4: BBR, other: Settings("reno")}
 
 
+def test_thousands_that_are_refused_keep_what_they_overlap_and_nothing_else(backend):
+    """Also where as many others go at once: an uplink that is lost in the middle of an apply."""
+    inner = {ip_network((int(each.network_address), 30)): BBR for each in list(many(BBR))[: MANY // 2 : 2]}
+    outer = [ip_network((int(each.network_address), 28)) for each in inner]
+    backend.apply("0" * 16, many(BBR) | inner)
+    applied = backend.apply("1" * 16, dict.fromkeys(outer, Settings("nosuch")))
+    assert {each.route.prefix for each in applied.rejected} == set(outer)
+    assert backend.read().settings.keys() == {each for each in many(BBR) | inner if each.version == 4}
+
+
 def test_a_prefix_without_a_way_is_said_and_not_expected(host, backend):
     host.ip("route del default")
     applied = backend.apply("0" * 16, {CLIENTS4: BBR, CLIENTS6: BBR})

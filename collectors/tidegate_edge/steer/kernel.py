@@ -26,6 +26,7 @@ from .netlink import (
     route_of,
     rule_table,
 )
+from .prefix import apart
 from .route import ROUTE_PROTOCOL, Route
 
 FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
@@ -112,12 +113,9 @@ def change_routes(changes: Sequence[tuple[Change, Route]]) -> list[Rejected]:
     with _netlink(own_port()) as channel:
         new = [(change, route) for change, route in changes if change != "remove"]
         rejected = _make(channel, new)
-        old = [
-            (change, route)
-            for change, route in changes
-            if change == "remove" and not any(route.prefix.overlaps(each.route.prefix) for each in rejected)
-        ]
-        return rejected + _make(channel, old)
+        old = [route for change, route in changes if change == "remove"]
+        goes = apart((route.prefix for route in old), (each.route.prefix for each in rejected))
+        return rejected + _make(channel, [("remove", route) for route in old if route.prefix in goes])
 
 
 def own_port() -> int:

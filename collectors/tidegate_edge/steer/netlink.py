@@ -71,7 +71,7 @@ REQUESTS: Final = {
     4: (socket.AF_INET, struct.Struct("=IHHII BBBBBBBBI HH4s HHI")),
     16: (socket.AF_INET6, struct.Struct("=IHHII BBBBBBBBI HH16s HHI")),
 }
-ROUTES_REMEMBERED: Final = 1 << 14  # 10 MB at most: a host's claims, read again and again, are parsed once
+ROUTES_REMEMBERED: Final = 1 << 14  # 6 MB at most: routes that are read again and again are parsed once
 PATHS_REMEMBERED: Final = 1 << 10
 TYPE_MASK: Final = 0x3FFF  # without NLA_F_NESTED and NLA_F_NET_BYTEORDER
 

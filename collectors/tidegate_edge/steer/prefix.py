@@ -1,6 +1,6 @@
 """Prefixes: their order, and those that cover them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -8,13 +8,10 @@ from typing import Final, Generic, TypeAlias, TypeVar
 Prefix: TypeAlias = IPv4Network | IPv6Network
 Key: TypeAlias = tuple[int, int, int]
 """Family (4 or 6), address, length: compares and hashes ten times as fast as the `ipaddress` object."""
-Lengths: TypeAlias = Mapping[int, Sequence[int]]
-"""Prefix lengths by family (4 or 6), the longest first."""
-
 Value = TypeVar("Value")
 
 ADDRESS_BITS: Final[Mapping[int, int]] = {4: 32, 6: 128}
-PREFIXES_REMEMBERED: Final = 1 << 15  # 10 MB at most; a host's claims, and the halves of some, fit
+PREFIXES_REMEMBERED: Final = 1 << 14  # 7 MB at most: the claims of a host
 
 
 def order(prefix: Prefix) -> Key:
@@ -33,19 +30,14 @@ def prefix_of(address: bytes, length: int) -> Prefix:
     return family((int.from_bytes(address, "big"), length))
 
 
-def lengths_of(prefixes: Iterable[Prefix]) -> Lengths:
-    """The lengths that occur in each family: a search by prefix then tries few."""
-    found: dict[int, set[int]] = {version: set() for version in ADDRESS_BITS}
-    for prefix in prefixes:
-        found[prefix.version].add(prefix.prefixlen)
-    return {version: sorted(lengths, reverse=True) for version, lengths in found.items()}
-
-
-def covering(prefix: Prefix, lengths: Lengths) -> Iterator[Prefix]:
-    """The prefix itself and those that cover it, the longest first, of the given lengths only."""
-    for length in lengths[prefix.version]:
-        if length <= prefix.prefixlen:
-            yield prefix.supernet(new_prefix=length)
+def apart(prefixes: Iterable[Prefix], others: Iterable[Prefix]) -> set[Prefix]:
+    """The prefixes that overlap none of the others: neither covers the other."""
+    mine = {order(prefix): prefix for prefix in prefixes}
+    theirs = [order(prefix) for prefix in others]
+    outer = PrefixIndex((key, key) for key in mine)
+    inner = PrefixIndex((key, key) for key in theirs)
+    overlapping = {key for each in theirs for key in outer.covering(each)}
+    return {prefix for key, prefix in mine.items() if key not in overlapping and inner.nearest(key) is None}
 
 
 class PrefixIndex(Generic[Value]):
@@ -71,9 +63,7 @@ class PrefixIndex(Generic[Value]):
     def nearest(self, prefix: Key) -> Value | None:
         """The value of the longest prefix that covers this one, or is it; None where none does."""
         version, address, own_length = prefix
-        for length, mask in self._masks[
-            version
-        ]:  # not by `covering`: a generator costs more than the search
+        for length, mask in self._masks[version]:  # `covering`, a generator, costs more than the search
             if length <= own_length:
                 value = self._values.get((version, address & mask, length))
                 if value is not None:
