@@ -8,8 +8,10 @@ be lost. Replicated tables do both in one transaction of their Keeper, and need 
 
 import os
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +20,7 @@ _LOGS: Final = "deduplication_logs"
 _PART: Final = re.compile(r"(?P<partition>.+?)_(?P<first>\d+)_(?P<last>\d+)_\d+(?:_\d+)?")
 _ADDED: Final = "1"  # MergeTreeDeduplicationOp::ADD
 
-_Blocks = dict[str, list[tuple[int, int]]]
+_Blocks = dict[str, tuple[list[int], list[int]]]
 
 
 def forget_tokens_without_rows(directory: Path) -> int:
@@ -46,22 +48,29 @@ def forget_tokens_without_rows(directory: Path) -> int:
 
 
 def _blocks(names: Iterable[str]) -> _Blocks:
-    """First and last block of each part in place, by partition."""
-    found: _Blocks = defaultdict(list)
+    """By partition, the first blocks of the parts in place, rising, and the highest last block up to each of them."""
+    ranges: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for name in names:
         if not name.startswith("tmp") and (part := _PART.fullmatch(name)):
-            found[part["partition"]].append((int(part["first"]), int(part["last"])))
-    return found
+            ranges[part["partition"]].append((int(part["first"]), int(part["last"])))
+    return {
+        partition: (
+            [first for first, _ in sorted(found)],
+            list(accumulate((last for _, last in sorted(found)), max)),
+        )
+        for partition, found in ranges.items()
+    }
 
 
 def _is_empty(line: str, blocks: _Blocks) -> bool:
     """Whether a line of the log says that a part was added which is not there."""
-    operation, name, *_ = line.split("\t")
-    part = _PART.fullmatch(name)
+    operation, _, rest = line.partition("\t")
+    part = _PART.fullmatch(rest.partition("\t")[0])
     if operation != _ADDED or part is None:
         return False
-    first, last = int(part["first"]), int(part["last"])
-    return not any(begin <= first and last <= end for begin, end in blocks.get(part["partition"], ()))
+    firsts, lasts = blocks.get(part["partition"], ([], []))
+    place = bisect_right(firsts, int(part["first"]))
+    return not place or lasts[place - 1] < int(part["last"])
 
 
 def _replace(log: Path, text: str) -> None:
