@@ -9,11 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / room / "bench") for room in ("collectors", "compiler", "dsl")]
+sys.path[:0] = [str(ROOT / room / "bench") for room in ("collectors", "compiler", "dsl")] + [
+    str(ROOT / "lab")
+]
 
 import check_time  # noqa: E402 - the benches stand in their rooms
 import collector_cost  # noqa: E402
 import ingest_rate  # noqa: E402
+import kafka_rate  # noqa: E402
 import keystroke  # noqa: E402
 import select_grid  # noqa: E402
 
@@ -24,6 +27,7 @@ BENCHMARKS: tuple[Callable[[], Figures], ...] = (
     collector_cost.measure,
     select_grid.measure,
     ingest_rate.measure,
+    kafka_rate.measure,
 )
 
 
