@@ -1,5 +1,6 @@
 """A check that remembers the text before says what a check of the text alone says, whatever was typed in between."""
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import Memory, check_text, read_fleet, read_limits
 from tidegate_dsl.diagnostics import Findings
+from tidegate_dsl.inventory import inventory_file
 from tidegate_dsl.limits import Limits
 from tidegate_dsl.model import Fleet
 from tidegate_dsl.parse import parse_policy
+from tidegate_dsl.reread import Reread
 from tidegate_dsl.sections import Sections, cut
 from tidegate_dsl.source import Source
 
@@ -103,7 +106,7 @@ class Desk:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_after_any_edits_the_result_is_that_of_the_text_alone(seed: int) -> None:
     dice, desk = Random(seed), Desk()
     text = dice.choice(EXAMPLES)
@@ -122,10 +125,21 @@ def test_after_any_edits_the_result_is_that_of_the_text_alone(seed: int) -> None
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_what_is_typed_and_taken_back_leaves_nothing_behind(text: str) -> None:
     dice, desk = Random(len(text)), Desk()
-    for _ in range(80):
+    for _ in range(50):
         place = dice.randrange(len(text) + 1)
         desk.put(text[:place] + dice.choice(SCRAPS) + text[place:])
         desk.put(text)
+
+
+def test_an_inventory_that_is_saved_as_it_was_stays_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.yml"
+    file.write_bytes((HERE / "fleet" / "hosts.yml").read_bytes())
+    read = Reread(read_fleet, inventory_file)
+    before = read(tmp_path)
+    os.utime(file, ns=(0, 0))
+    assert read(tmp_path) is before
+    file.write_text(file.read_text().replace("fra2", "fra9"))
+    assert "fra9" in {pop.name for pop in read(tmp_path).pops}
 
 
 def test_sections_are_the_text() -> None:

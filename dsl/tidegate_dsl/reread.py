@@ -32,7 +32,9 @@ class Reread(Generic[T]):
         stamp = self._stamp(path)
         kept = self._kept.get(path)
         if kept is None or kept[0] != stamp or stamp is None:
-            kept = (stamp, self._answer(path))
+            answer = self._answer(path)
+            # What is saved as it was stays the same object, which is told from another one at once.
+            kept = (stamp, kept[1] if kept is not None and kept[1] == answer else answer)
             self._kept[path] = kept
         if isinstance(kept[1], InputError):
             raise kept[1]
