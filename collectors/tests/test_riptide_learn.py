@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tidegate_edge.errors import Failure
 from tidegate_edge.riptide import Observation, State, as_document, claims, from_document, learn
 from tidegate_edge.riptide.hold_out import draw_ppm
-from tidegate_edge.riptide.learn import MAX_DESTINATIONS, fold, smooth
 from tidegate_edge.riptide.observe import Connections
 from tidegate_edge.riptide.state import Mean
+from tidegate_edge.riptide.windows import MAX_DESTINATIONS, fold, smooth
 from tidegate_edge.steer.steering import Learn
 
 HOSTS = [ip_network(f"192.0.2.{number}/32") for number in range(1, 4)] + [ip_network("2001:db8::1/128")]
@@ -77,6 +77,7 @@ def test_what_is_learned_is_what_the_specification_says(policy, history):
 
 
 @given(policies, st.integers(1, 200), windows, windows)
+@settings(deadline=None)
 def test_smoothing_is_monotone_and_never_overshoots(policy, before, one, other):
     before = min(max(before, policy.initcwnd_min), policy.initcwnd_max)
     low, high = sorted((mean(one), mean(other)), key=lambda each: Fraction(each.total, each.count))
@@ -146,6 +147,7 @@ def test_another_generation_keeps_what_it_allows():
 
 
 @given(policies, st.dictionaries(st.sampled_from(HOSTS), windows), st.integers(0, 999_999))
+@settings(deadline=None)
 def test_a_document_brings_the_state_back(policy, observed, age):
     state = fold(State(settings=policy), {host: mean(values) for host, values in observed.items()}, policy, 7)
     document = json.loads(json.dumps(as_document(state, policy, 7 + age)))

@@ -16,9 +16,9 @@ import pytest
 from tidegate_edge.errors import Failure
 from tidegate_edge.riptide import Observer, State, claims, learn, observe, restarts_after_idle
 from tidegate_edge.riptide.filter import select_remote
-from tidegate_edge.riptide.learn import fold
 from tidegate_edge.riptide.published import learn_as_published, list_sockets, windows_by_host
 from tidegate_edge.riptide.state import Mean
+from tidegate_edge.riptide.windows import fold
 from tidegate_edge.sockets.capture import read_capture
 from tidegate_edge.sockets.decode import find_sockets
 from tidegate_edge.sockets.netlink import SocketDiag

@@ -8,9 +8,9 @@ claims(state, settings)                                       # segments by dest
 
 from .document import as_document, from_document
 from .idle import restarts_after_idle
-from .learn import claims, learn
 from .observe import Observation, Observer
 from .state import State
+from .windows import claims, learn
 
 __all__ = [
     "Observation",

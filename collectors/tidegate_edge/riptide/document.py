@@ -8,8 +8,8 @@ from tidegate_edge.steer.prefix import order
 from tidegate_edge.steer.steering import Learn
 
 from .hold_out import draw_ppm
-from .learn import MAX_DESTINATIONS, under
 from .state import Grouping, Learned, State
+from .windows import MAX_DESTINATIONS, under
 
 Document: TypeAlias = dict[str, Any]
 
@@ -35,7 +35,7 @@ def as_document(state: State, settings: Learn, now_us: int) -> Document:
             }
             for prefix, each in sorted(held.learned.items(), key=lambda item: order(item[0]))
         ],
-        "counts": dict(sorted(held.counts.items())),
+        "counts": dict(held.counts),
     }
 
 

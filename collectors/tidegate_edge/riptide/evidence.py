@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tidegate_edge.steer.prefix import Prefix, PrefixIndex, order
 
 from .observe import Connections
-from .state import COUNTED, LOWERED, Mean, Numbers, Seen
+from .state import COUNTED, LOWERED, REASONS, Mean, Numbers, Seen
 
 KERNEL_INITCWND: Final = 10  # TCP_INIT_CWND of include/net/tcp.h, RFC 6928
 _NO_THRESHOLD: Final = 0x7FFFFFFF  # TCP_INFINITE_SSTHRESH of include/net/tcp.h
@@ -78,16 +78,16 @@ def weigh(
     lossy = (connections.ca_state >= _CWR) | (connections.retransmitted > seen.retransmitted)
     after_loss = np.where(thresholdless, connections.cwnd, connections.ssthresh)
     lowers = lossy & (after_loss < learned_here)
-    left_out = {
-        "lossy": lossy,
-        "idle": known & (connections.acked == seen.acked),
-        "first_window": connections.acked < initial * connections.mss,
-        "app_limited": connections.app_limited > 0,
-        "echo": thresholdless & (connections.cwnd == initial),
-    }
+    holds_for = (
+        lossy,
+        known & (connections.acked == seen.acked),
+        connections.acked < initial * connections.mss,
+        connections.app_limited > 0,
+        thresholdless & (connections.cwnd == initial),
+    )
     counts = {COUNTED: 0, LOWERED: int(lowers.sum())}
     counting = ~lowers
-    for reason, holds in left_out.items():
+    for reason, holds in zip(REASONS, holds_for, strict=True):
         counts[reason] = int((counting & holds).sum())
         counting &= ~holds
     counting |= lowers

@@ -17,8 +17,8 @@ from tidegate_edge.errors import MISSING_PART, Failure
 from tidegate_edge.steer.prefix import Prefix
 from tidegate_edge.steer.steering import Learn
 
-from .learn import fold
 from .state import Mean, State
+from .windows import fold
 
 # A line of `ss -tia` with the peer's address, and the indented one below it with the window.
 _PEER: Final = re.compile(r"^ESTAB\s+\d+\s+\d+\s+\S+\s+\[?([0-9a-f.:]+)[]%:]")

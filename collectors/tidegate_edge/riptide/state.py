@@ -16,12 +16,20 @@ Numbers: TypeAlias = npt.NDArray[np.uint64]
 Grouping = Literal["host", "prefix"]
 """What a destination is: one address (/32, /128), or the longest prefix of `toward` that holds it."""
 
-COUNTED: Final = "counted"
-LOWERED: Final = "lowered"
-EXPIRED: Final = "expired"
-EVICTED: Final = "evicted"
-DAMAGED: Final = "damaged"
-BEYOND: Final = "beyond"
+REASONS: Final = ("lossy", "idle", "first_window", "app_limited", "echo")
+"""Why a connection is left out, in the order in which they are asked; `evidence.weigh` says what each is."""
+
+COUNTED, LOWERED, DAMAGED, BEYOND, EXPIRED, EVICTED = (
+    "counted",
+    "lowered",
+    "damaged",
+    "beyond",
+    "expired",
+    "evicted",
+)
+NOTHING_COUNTED: Final[Mapping[str, int]] = MappingProxyType(
+    dict.fromkeys((COUNTED, LOWERED, *REASONS, DAMAGED, BEYOND, EXPIRED, EVICTED), 0)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,9 @@ class Seen:
     initial: Numbers
 
 
+_NOTHING_LEARNED: Final[Mapping[Prefix, Learned]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """All that one learner knows; `State()` is the start.
@@ -77,8 +88,8 @@ class State:
         settings: under which it was learned.
     """
 
-    learned: Mapping[Prefix, Learned] = field(default_factory=lambda: MappingProxyType({}))
+    learned: Mapping[Prefix, Learned] = field(default_factory=lambda: _NOTHING_LEARNED)
     seen: Seen | None = None
-    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    counts: Mapping[str, int] = field(default_factory=lambda: NOTHING_COUNTED)
     by: Grouping = "host"
     settings: Learn | None = None

@@ -1,6 +1,5 @@
 """Evidence to windows: smoothed, bounded, expired. No I/O, no clock."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -33,9 +32,8 @@ def learn(state: State, observation: Observation, settings: Learn, now_us: int) 
         claims(held, settings),
         settings.toward if held.by == "prefix" else (),
     )
-    now = Counter(evidence.counts)
-    now += Counter({DAMAGED: observation.damaged, BEYOND: observation.beyond})
-    fresh = replace(held, seen=evidence.seen, counts=Counter(held.counts) + now)
+    now = {**evidence.counts, DAMAGED: observation.damaged, BEYOND: observation.beyond}
+    fresh = replace(held, seen=evidence.seen, counts=_added(held.counts, now))
     return fold(fresh, evidence.means, settings, now_us)
 
 
@@ -72,8 +70,12 @@ def fold(state: State, means: Mapping[Prefix, Mean], settings: Learn, now_us: in
         prefix: each for prefix, each in learned.items() if now_us - each.observed_us < settings.expire_us
     }
     newest = sorted(alive.items(), key=lambda item: -item[1].observed_us)[:MAX_DESTINATIONS]
-    gone = Counter({EXPIRED: len(learned) - len(alive), EVICTED: len(alive) - len(newest)})
-    return replace(state, learned=dict(newest), counts=Counter(state.counts) + gone)
+    gone = {EXPIRED: len(learned) - len(alive), EVICTED: len(alive) - len(newest)}
+    return replace(state, learned=dict(newest), counts=_added(state.counts, gone))
+
+
+def _added(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: count + more.get(name, 0) for name, count in counts.items()}
 
 
 def smooth(before: int | None, mean: Mean, settings: Learn) -> int:

@@ -1,0 +1,88 @@
+"""The experiment on learned windows: its claims hold on real links, and each of them can fail."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tidegate_lab.direction import Counters
+from tidegate_lab.experiments.riptide import ARMS, ROUND_TRIP_S, SIZES, Outcome, Report, UnderLoss, claims
+from tidegate_lab.transfers import Summary
+
+LAB = Path(__file__).parents[1]
+COUNTERS = Counters(offered=9000, lost=0, tail_dropped=0, delivered=9000, late_mean_us=60, late_max_us=900)
+WINDOWS = dict(zip(ARMS, (10, 50, 100, 25, 100), strict=True))
+ROUND_TRIPS = dict(zip(ARMS, ((4, 5, 5), (2, 3, 3), (2, 2, 3), (3, 4, 4), (2, 2, 3)), strict=True))
+
+
+def outcome(arm, size, round_trips):
+    seconds = round_trips * ROUND_TRIP_S
+    return Outcome(arm, size, WINDOWS[arm], Summary(3, seconds, seconds, seconds))
+
+
+MEASURED = Report(
+    [outcome(arm, size, ROUND_TRIPS[arm][at]) for arm in ARMS for at, size in enumerate(SIZES)],
+    UnderLoss(largest_cwnd=160, before=100, after=20, expired=True),
+    dict.fromkeys(("plain", "bulk", "lossy"), COUNTERS),
+)
+
+
+def with_outcome(arm, size, **changes):
+    return replace(
+        MEASURED,
+        outcomes=[
+            replace(each, **changes) if (each.arm, each.size) == (arm, size) else each
+            for each in MEASURED.outcomes
+        ],
+    )
+
+
+def with_path(**changes):
+    return replace(MEASURED, under_loss=replace(MEASURED.under_loss, **changes))
+
+
+SLOW = Summary(3, 0.7, 0.7, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "failing"),
+    [
+        (MEASURED, set()),
+        (replace(MEASURED, counters={"plain": replace(COUNTERS, late_mean_us=3000)}), {0}),
+        (with_outcome("riptide", 100_000, times=SLOW), {1, 2}),
+        (with_outcome("riptide", 60_000, times=SLOW), {2}),
+        (with_outcome("riptide", 150_000, initcwnd=20), {3}),
+        (with_path(largest_cwnd=90), {4}),
+        (with_path(before=120), {4}),
+        (with_path(after=51), {5}),
+        (with_path(expired=False), {6}),
+    ],
+)
+def test_the_claims_hold_for_what_was_measured_and_fail_one_by_one(spoilt, failing):
+    assert {place for place, claim in enumerate(claims(spoilt)) if not claim.holds} == failing
+
+
+@pytest.mark.root
+def test_a_learned_window_saves_round_trips_and_follows_the_path():
+    command = (LAB.parent / "docs/riptide.md").read_text()
+    (example,) = re.findall(r"^PYTHONPATH=lab python (-m tidegate_lab riptide .*)$", command, re.MULTILINE)
+    done = subprocess.run(
+        [sys.executable, *example.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=LAB.parent,
+        env={"PYTHONPATH": str(LAB), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert {claim["holds"] for claim in report["claims"]} == {True}
+    median = {(each["arm"], each["size"]): each["times"]["median_s"] for each in report["outcomes"]}
+    assert set(median) == {(arm, size) for arm in ARMS for size in SIZES}
+    for size in SIZES:
+        assert median["riptide", size] <= median["default", size] - ROUND_TRIP_S
+    assert report["under_loss"]["after"] < report["under_loss"]["before"] == 100
