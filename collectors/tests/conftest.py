@@ -184,7 +184,7 @@ class Daemon:
 def daemon(host):
     """A daemon that steers by routes, not started yet."""
     socket = host.directory / "state" / "agent.sock"
-    pins = Path("/sys/fs/bpf") / host.name
+    pins = host.directory / "bpf" / "tidegate"
     made = Daemon(host, ("--backend", "routes", "--pins", pins), {}, socket, pins)
     yield made
     if made.process and made.process.poll() is None:

@@ -4,9 +4,9 @@ import json
 import os
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
+from tidegate_edge.steer.bpf.cgroup import root_of_cgroups
 
 pytestmark = pytest.mark.root
 CLAIM = "198.18.7.0/24"
@@ -195,17 +195,10 @@ def test_a_policy_cgroup_that_is_missing_is_said_and_routes_steer_instead(daemon
     assert transfer.flows()
 
 
-BPF_FILES = Path("/sys/fs/bpf")
-
-
 @pytest.fixture
 def cgroup(host):
     """A cgroup of its own for the policy, so that no other process of this machine is steered."""
-    hierarchies = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    roots = [fields[1] for fields in hierarchies if fields[2] == "cgroup2"]
-    if not roots or not os.access(BPF_FILES, os.W_OK):
-        pytest.skip("this machine has no cgroup2 hierarchy, or no BPF file system")
-    made = Path(roots[0]) / host.name
+    made = root_of_cgroups() / host.name
     made.mkdir()
     yield made
     if made.exists():
@@ -213,21 +206,27 @@ def cgroup(host):
 
 
 @pytest.fixture
-def by_bpf(daemon, transfer, cgroup):
-    """A daemon that holds a claim by BPF."""
-    daemon.start("--backend", "bpf", "--cgroup", cgroup)
-    daemon.host.steer((CLAIM, BBR))
-    daemon.apply()
-    assert daemon.states() == {CLAIM: "holds"}
-    yield daemon
-    daemon.ask("flush")
-    assert not daemon.pins.exists() or not list(daemon.pins.iterdir())
+def by_bpf(daemon, cgroup):
+    """A daemon that holds a claim by BPF, in a BPF file system of its own."""
+    files = daemon.pins.parent
+    files.mkdir()
+    host_mount("mount", "-t", "bpf", "bpf", files)
+    try:
+        daemon.start("--backend", "bpf", "--cgroup", cgroup)
+        daemon.host.steer((CLAIM, BBR))
+        daemon.apply()
+        assert daemon.states() == {CLAIM: "holds"}
+        yield daemon
+        assert daemon.ask("flush").exit_code == 0
+        assert not list(daemon.pins.glob("*"))
+    finally:
+        host_mount("umount", "-l", files)
 
 
 @pytest.mark.parametrize("pin", ["policy", "trie", "counters", "program", "link"])
 def test_what_others_unpin_is_mended_and_counted(by_bpf, transfer, pin):
     (by_bpf.pins / pin).unlink()
-    by_bpf.awaits(lambda: (by_bpf.pins / pin).exists())
+    by_bpf.awaits((by_bpf.pins / pin).exists)
     by_bpf.awaits(lambda: by_bpf.status()["drift"]["repaired"] >= 1)
     by_bpf.awaits(lambda: by_bpf.status()["matches"])
     assert transfer.flows()
