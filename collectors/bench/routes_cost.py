@@ -23,7 +23,7 @@ from tidegate_edge.steer.route_backend import RouteBackend
 from tidegate_edge.steer.routes import OWN_PRIORITY
 
 ROUTES = 10_000
-ROUNDS = 9
+ROUNDS = 15
 CLONE_NEWNET = 0x40000000
 
 

@@ -102,6 +102,7 @@ def test_what_no_claim_depends_on_does_not_count(steered, commands):
 def test_our_own_changes_do_not_count_however_many(steered):
     buffer_bytes = int(Path("/proc/sys/net/core/rmem_default").read_text())
     more = {ip_network((0xC6120000 + 8 * n, 32)): Settings("bbr") for n in range(buffer_bytes // 100)}
+    more |= {ip_network(((0x20010DB8 << 96) + (n << 72), 56)): Settings("bbr") for n in range(200)}
 
     def apply_and_remove():
         assert not steered.backend.apply("1" * 16, more).rejected
