@@ -125,7 +125,7 @@ class RouteBackend:
             Failure: the kernel does not answer.
         """
         routes = read_own_routes()
-        # Equal messages are read as one object, so that ten thousand routes are compared in a tenth of a millisecond.
+        # Equal messages are read as one object, so that unchanged routes compare by identity.
         if self._seen is None or self._seen[0] != routes:
             self._seen = routes, _settings_by_prefix(routes, self._placed)
         return Held(_may_change_routes(), VARIANT, None, self._seen[1], {})
