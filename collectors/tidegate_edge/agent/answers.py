@@ -80,13 +80,14 @@ def status_document(told: Told) -> Document:
         steering.default_congestion_control if steering else None, read_default(), read_memory(told.state)
     )
     claims = claims_document(wanted, reconciler.left, held)
+    trouble = lifecycle.trouble or reconciler.trouble
     effective = held.attached or not wanted.settings
     return {
         "generation": steering.generation if steering else None,
         "matches": effective
         and default.before == default.after
         and all(each["state"] in {"holds", "not applied"} for each in claims)
-        and not reconciler.trouble,
+        and not trouble,
         "backend": reconciler.backend.name,
         "backend_because": reconciler.choice.why,
         "variant": held.variant,
@@ -103,7 +104,7 @@ def status_document(told: Told) -> Document:
         },
         "reverted": lifecycle.reverted,
         "learned": told.learning.document(),
-        "trouble": reconciler.trouble,
+        "trouble": trouble,
         "steering_file": _file(told.steering),
         "rivals": [asdict(each) for each in find_rivals()],
     }

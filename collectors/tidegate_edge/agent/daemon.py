@@ -20,6 +20,7 @@ from .conversation import Conversation
 from .notify import ALIVE, READY, STOPPING, notify, watchdog_ns
 from .peer import Access, peer_of
 from .protocol import Answer
+from .reconcile import RETRY_NS
 
 MOST_CONVERSATIONS: Final = 32
 # The kernel is read back twice a second, or less often where that takes more than a tenth of a processor; a second
@@ -66,7 +67,12 @@ class Daemon:
         self._said = ""
         self._looked_ns = 0
         self._look: Final = Timer(self._look_at_kernel, 0)
-        self._timers: Final = [self._look, Timer(self._learn, 0), Timer(self._revert, 0)]
+        self._timers: Final = [
+            self._look,
+            Timer(self._learn, 0),
+            Timer(self._revert, 0),
+            Timer(self._resume, 0),
+        ]
         self._alive_ns: Final = watchdog_ns()
         if self._alive_ns:
             self._timers.append(Timer(self._show_life, 0))
@@ -129,8 +135,16 @@ class Daemon:
             if lifecycle.revert_if_due():
                 click.echo("tidegate-agent: not confirmed in time; the generation before is back", err=True)
         except Failure as failure:
-            lifecycle.reconciler.trouble = failure.message
+            lifecycle.trouble = failure.message
         return LOOK_NS
+
+    def _resume(self) -> int:
+        lifecycle = self._told.lifecycle
+        try:
+            lifecycle.resume()
+        except Failure as failure:
+            lifecycle.trouble = failure.message
+        return RETRY_NS
 
     def _show_life(self) -> int:
         notify(ALIVE)
@@ -139,7 +153,8 @@ class Daemon:
     def _status_line(self) -> str:
         reconciler = self._told.lifecycle.reconciler
         generation = reconciler.steering.generation if reconciler.steering else "none"
-        trouble = f"; {reconciler.trouble}" if reconciler.trouble else ""
+        ails = self._told.lifecycle.trouble or reconciler.trouble
+        trouble = f"; {ails}" if ails else ""
         return (
             f"STATUS=generation {generation} by {reconciler.backend.name}, "
             f"repaired {reconciler.drift.repaired} times{trouble}"

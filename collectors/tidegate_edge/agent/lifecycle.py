@@ -39,6 +39,7 @@ class Lifecycle:
 
     Attributes:
         reverted: generations that were not confirmed in time since the start.
+        trouble: why a generation could not come or go by itself, until one does.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class Lifecycle:
     ) -> None:
         self.reconciler: Final = reconciler
         self.reverted = 0
+        self.trouble: str | None = None
         self._state: Final = state
         self._clock: Final = clock
         self._ledger = Ledger()
+        self._resumed = False
 
     @property
     def due_ns(self) -> int | None:
@@ -66,17 +69,21 @@ class Lifecycle:
     def resume(self) -> None:
         """Go on from the disk: the last confirmed generation; one on probation did not live to be confirmed.
 
-        Where nothing was ever applied, the kernel stays as it is.
+        Where nothing was ever applied, the kernel stays as it is. Once it succeeded, or a generation came, a further
+        call does nothing.
 
         Raises:
             Failure: the disk or the kernel says no; the kernel stays as it is.
         """
+        if self._resumed:
+            return
         self._ledger = read_ledger(self._state)
         if self._ledger.pending is not None:
             self.roll_back()
             self.reverted += 1
         elif self._ledger.begun:
             self.reconciler.apply(self._recall(self._ledger.current))
+        self._resumed, self.trouble = True, None
 
     def apply(self, steering: Steering, text: bytes, probation_ns: int | None) -> Applied:
         """Apply a generation, for good or, where `probation_ns` is given, until then.
@@ -142,7 +149,7 @@ class Lifecycle:
             staged.drop()
             raise
         staged.commit()
-        self._ledger = ledger
+        self._ledger, self._resumed, self.trouble = ledger, True, None
         drop_others(ledger, self._state)
         return applied
 

@@ -98,7 +98,7 @@ def _resume(lifecycle: Lifecycle) -> None:
         lifecycle.resume()
     except Failure as failure:
         tell(failure)
-        lifecycle.reconciler.trouble = failure.message
+        lifecycle.trouble = failure.message
 
 
 def _leave_to(choice: Choice) -> None:

@@ -11,7 +11,7 @@ from .route import Route
 from .routes import Notice, Plan
 from .text import describe
 
-BACKEND: Final = "route"
+BACKEND: Final = "routes"
 Document: TypeAlias = dict[str, Any]
 
 
@@ -96,7 +96,7 @@ def change_lines(document: Document, *, dry_run: bool) -> list[str]:
     default = document["default_congestion_control"]
     counts = [f"{len(document[kind])} {kind}" for kind in ("added", "replaced", "removed") if document[kind]]
     counts.append(f"{document['unchanged']} unchanged")
-    lines = [f"{'would change' if dry_run else 'routes'}: {', '.join(counts)}"]
+    lines = [f"{'would change' if dry_run else document['backend']}: {', '.join(counts)}"]
     if default["changed"]:
         lines.append(f"default congestion control: {default['before']} -> {default['after']}")
     return (
