@@ -18,7 +18,10 @@ import collector_cost  # noqa: E402
 import ingest_rate  # noqa: E402
 import kafka_rate  # noqa: E402
 import keystroke  # noqa: E402
+import riptide_cost  # noqa: E402
+import routes_cost  # noqa: E402
 import select_grid  # noqa: E402
+import steer_cost  # noqa: E402
 
 Figures = dict[str, dict[str, object]]
 BENCHMARKS: tuple[Callable[[], Figures], ...] = (
@@ -28,6 +31,9 @@ BENCHMARKS: tuple[Callable[[], Figures], ...] = (
     select_grid.measure,
     ingest_rate.measure,
     kafka_rate.measure,
+    steer_cost.measure,
+    routes_cost.measure,
+    riptide_cost.measure,
 )
 
 
