@@ -80,6 +80,7 @@ bench: real  ## ratios against floors and peers, to build/bench.json
 
 lab: setup system  ## the laboratory's experiments (root)
 	@PYTHONPATH=lab python -m tidegate_lab loss
+	@PYTHONPATH=lab python -m tidegate_lab riptide
 
 proto: setup  ## regenerate schemas/*_pb2.py from the .proto files
 	@python -m grpc_tools.protoc -Ischemas --python_out=schemas --pyi_out=schemas schemas/*.proto
