@@ -27,5 +27,5 @@ class Assumed:
     store_days: float = _assumed(3, "days", "TTL of `socket_samples` in the migrations")
     store_replicas: float = _assumed(2, "copies", "of each shard of ClickHouse")
     store_fill: float = _assumed(0.6, "of a disk", "the rest is for merges and growth")
-    windows_days: float = _assumed(30, "days", "how long you keep `prefix_windows`; nothing removes them")
+    windows_days: float = _assumed(30, "days", "TTL of `prefix_windows` in the migrations")
     busy: float = _assumed(0.5, "of a machine", "load at which a machine of the store counts as full")
