@@ -197,24 +197,26 @@ import socket, sys, threading
 def send(connection):
     try:
         while True:
-            connection.sendall(bytes(1 << 14))
-            paused.wait(0.005)
+            connection.sendall(bytes(1 << 16))
     except OSError:
         pass
-paused = threading.Event()
 listener = socket.create_server(("", 8080))
 print("ready", flush=True)
 while True:
     threading.Thread(target=send, args=(listener.accept()[0],), daemon=True).start()
 """
+# It reads slowly: the machine is spared, and the sender always has more to send, as one that is not limited by its
+# application.
 RECEIVER = """
-import os, socket, sys
+import os, socket, sys, threading
+pause = threading.Event()
 connection = socket.create_connection((sys.argv[3], 8080), source_address=(sys.argv[1], 0))
 total = 0
 with open(sys.argv[2], "wb", 0) as file:
     while data := connection.recv(1 << 16):
         total += len(data)
         os.pwrite(file.fileno(), b"%020d" % total, 0)
+        pause.wait(0.005)
 """
 
 
