@@ -87,6 +87,13 @@ def test_a_damaged_message_is_counted_and_passed(kafka, client, topic, load):
     assert (load().messages, stored(client)) == (0, (2 * EACH, 2 * EACH))
 
 
+def test_a_topic_of_nothing_but_damage_is_passed(kafka, client, topic, load):
+    produce(kafka, topic.name, [b"", b"not a row", message(2)[:-1]])
+    report = load()
+    assert (report.messages, report.rows, report.left_out) == (3, 0, {DAMAGED: 2})
+    assert (load().messages, stored(client)) == (0, (0, 0))
+
+
 def test_a_row_of_another_year_cannot_block_the_topic(kafka, client, topic, load):
     rows = np.frombuffer(bytearray(message(0) * 4), new_rows(0).dtype)
     rows["observed_at_ns"] = NOW_NS - np.arange(len(rows), dtype=np.uint64) * 86_400 * 10**9

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tidegate.errors import MISSING_PART, Failure
 from tidegate.schemas.rows import new_rows
+from tidegate.telemetry import rowfile
 from tidegate.telemetry.ingest import ingest_file
 from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import PASSWORD, PASSWORD_FILE, open_store
@@ -46,6 +47,22 @@ def test_a_server_takes_the_schema_and_each_file_once(port, tmp_path):
             "SELECT pop, toString(traffic_class), uniqExact(cookie), count() FROM socket_samples GROUP BY ALL"
         )
         assert stored.result_rows == [("fra2", "client", 1000, 1000)]
+
+
+def test_a_server_takes_the_blocks_of_a_file_side_by_side(port, tmp_path, monkeypatch):
+    monkeypatch.setattr(rowfile, "BLOCK_ROWS", 100)
+    rows = new_rows(950)
+    rows["observed_at_ns"] = 1_795_132_800 * 10**9 + np.arange(950)
+    rows["pop"], rows["host"], rows["cookie"] = b"ams1", b"ams1-edge1", np.arange(950)
+    path = tmp_path / "ams1.pb"
+    rows.tofile(path)
+    seen = []
+    with open_store(f"http://127.0.0.1:{port}") as client:
+        migrate(client)
+        assert ingest_file(client, path, on_progress=lambda done, _: seen.append(done)).added == 950
+        stored = client.query("SELECT count(), uniqExact(cookie) FROM socket_samples WHERE pop = 'ams1'")
+        assert stored.result_rows == [(950, 950)]
+    assert seen == [*range(0, 1000, 100), 950]
 
 
 def test_a_password_comes_from_the_environment_or_a_file(port, tmp_path, monkeypatch):

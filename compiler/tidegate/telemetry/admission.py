@@ -95,7 +95,7 @@ def _days(time: Array) -> frozenset[int]:
 
 def _are_names(column: Names, *, may_be_empty: bool) -> npt.NDArray[np.bool_]:
     """For each row, whether its name is letters, digits, `.`, `_`, `-`, then nothing but NUL."""
-    characters = column.values.view(np.uint8).reshape(len(column.values), -1)
+    characters = column.values.view(np.uint8).reshape(-1, column.values.dtype.itemsize)
     allowed = np.zeros(256, np.bool_)
     allowed[list(_NAME)] = True
     used = characters != 0

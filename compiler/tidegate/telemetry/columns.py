@@ -39,6 +39,8 @@ def gather(rows: npt.NDArray[np.void], columns: Mapping[str, Array]) -> None:
         rows: of schemas/rows.py.
         columns: by field; of the field's own type, and as long as `rows`.
     """
+    if not len(rows):
+        return
     raw = rows.view(np.uint8)
     pairs = [(_words(column), _field(raw, name, len(rows))) for name, column in columns.items()]
     for start in range(0, len(rows), _AT_ONCE):
@@ -74,4 +76,4 @@ def _field(raw: npt.NDArray[np.uint8], name: str, count: int) -> Array:
 def _words(column: Array) -> Array:
     if column.dtype.kind == "u":
         return column
-    return column.view(_WORD).reshape(len(column), -1)
+    return column.view(_WORD).reshape(-1, column.dtype.itemsize // _WORD.itemsize)

@@ -1,8 +1,9 @@
 """Loads telemetry files into socket_samples, each once, however often it is asked and wherever it died before."""
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
@@ -10,15 +11,22 @@ from clickhouse_connect.driver.client import Client
 
 from tidegate.errors import Failure
 from tidegate.telemetry import mlab, rowfile
+from tidegate.telemetry.block import Block
 from tidegate.telemetry.record_ingest import RECORD_KINDS, ingest_records, kind_of
 from tidegate.telemetry.row_ingest import Reader, ingest_rows
 
 Format = Literal["rows", "ndt7", "tcpinfo", "health", "transfers"]
 _GZIP: Final = b"\x1f\x8b"  # RFC 1952
+
+
+def _read_archive(path: Path, skip: int) -> Iterator[Block]:
+    return islice(mlab.read(path), skip, None)
+
+
 _READERS: Final[dict[Format, Reader]] = {
     "rows": rowfile.read,
-    "ndt7": mlab.read,
-    "tcpinfo": mlab.read,
+    "ndt7": _read_archive,
+    "tcpinfo": _read_archive,
 }
 
 

@@ -1,8 +1,11 @@
 """Inserts a block into socket_samples, once for each token."""
 
 import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Final
 
+import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.httpclient import HttpClient
 
@@ -18,6 +21,20 @@ _SETTINGS: Final = {
     "min_insert_block_size_rows": 0,
     "min_insert_block_size_bytes": 0,
 }
+
+
+@contextmanager
+def another(client: Client) -> Iterator[Client]:
+    """A client of the same store that inserts at the same time: the embedded engine takes one query a client.
+
+    Args:
+        client: of an open store; a server's does for both.
+    """
+    if isinstance(client, HttpClient):
+        yield client
+        return
+    with closing(clickhouse_connect.get_client(dsn=client.uri, database=client.database)) as second:
+        yield second
 
 
 def insert_rows(client: Client, block: NativeBlock, token: str) -> None:

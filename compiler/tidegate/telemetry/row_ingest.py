@@ -1,16 +1,16 @@
 """Loads files of socket rows into socket_samples, each block once.
 
 The file is read to its end before anything of it is loaded. On the way its first blocks are decoded, as many as there
-is memory for; the others are read again, each while the engine takes the one before.
+is memory for; the others are read again, each while the engine takes those before it.
 """
 
 import hashlib
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -19,12 +19,13 @@ from clickhouse_connect.driver.client import Client
 from tidegate.errors import Failure
 from tidegate.telemetry.block import Block
 from tidegate.telemetry.decode import check, decode
-from tidegate.telemetry.insertion import TABLE, insert_rows
+from tidegate.telemetry.insertion import TABLE, another, insert_rows
 from tidegate.telemetry.native import NativeBlock
 from tidegate.telemetry.record_ingest import MAX_DAYS, Loaded
 
-Reader = Callable[[Path], Iterator[Block]]
-_THREADS: Final = 2  # one waits for the engine, one hashes; this one decodes
+Reader = Callable[[Path, int], Iterator[Block]]  # of a file, from its n-th block on
+_AT_ONCE: Final = 2  # blocks in memory and in the engine, which does most of an insert on one processor
+_THREADS: Final = _AT_ONCE + 1  # that wait for the engine, and one that hashes; this one decodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,14 @@ class _Verified:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """One file on its way, and the memory that its blocks take in turn."""
+    """One file on its way, and what its blocks take in turn: memory, and a client to be inserted by."""
 
-    client: Client
     path: Path
     read: Reader
     now_ns: int
     threads: ThreadPoolExecutor
-    blocks: tuple[NativeBlock, NativeBlock]
+    blocks: tuple[NativeBlock, ...]
+    clients: tuple[Client, ...]
 
 
 def ingest_rows(client: Client, path: Path, read: Reader, on_progress: Callable[[int, int], None]) -> Loaded:
@@ -60,8 +61,11 @@ def ingest_rows(client: Client, path: Path, read: Reader, on_progress: Callable[
     Raises:
         Failure: unreadable, damaged (the message names the byte), changed meanwhile, or over too many days.
     """
-    with NativeBlock() as first, NativeBlock() as second, ThreadPoolExecutor(_THREADS) as threads:
-        load = _Load(client, path, read, time.time_ns(), threads, (first, second))
+    with ExitStack() as stack:
+        blocks = tuple(stack.enter_context(NativeBlock()) for _ in range(_AT_ONCE))
+        clients = (client, *(stack.enter_context(another(client)) for _ in range(_AT_ONCE - 1)))
+        threads = stack.enter_context(ThreadPoolExecutor(_THREADS))
+        load = _Load(path, read, time.time_ns(), threads, blocks, clients)
         verified, left_out = _verify(load)
         total = sum(block.rows for block in verified)
         known = _known(client, [block.token for block in verified])
@@ -80,9 +84,9 @@ def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
     found: list[_Verified] = []
     left_out: Counter[str] = Counter()
     days: set[int] = set()
-    for index, block in enumerate(load.read(load.path)):
+    for index, block in enumerate(load.read(load.path, 0)):
         digest = load.threads.submit(block.digest)
-        if index < len(load.blocks):
+        if index < _AT_ONCE:
             judged = decode(block.rows, load.blocks[index], load.now_ns)
         else:
             judged = check(block.rows, load.now_ns)
@@ -99,26 +103,43 @@ def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
 
 
 def _inserted(load: _Load, verified: list[_Verified], known: set[str]) -> Iterator[_Verified]:
-    """Each block, in order, as soon as it is in the store; the next one is decoded meanwhile."""
-    again = islice(load.read(load.path), len(load.blocks), None)
-    before: tuple[_Verified, Future[None]] | None = None
+    """Each block, in order, as soon as it is in the store and in the ledger.
+
+    The ledger follows the order of the file, whichever insert is done first: a crash between the two leaves a
+    block without its entry, and its token makes the next insert of it a no-op.
+    """
+    again = load.read(load.path, _AT_ONCE)
+    running: deque[tuple[int, Future[None] | None]] = deque()
     for index, block in enumerate(verified):
-        into = load.blocks[index % len(load.blocks)]
-        if index >= len(load.blocks):
-            found = next(again, None)
-            if block.token not in known:
-                _decode_again(load, found, block, into)
-        if before is not None:
-            before[1].result()
-            yield before[0]
-            before = None
+        if len(running) == _AT_ONCE:
+            yield _finished(load, verified, *running.popleft())
+        found = next(again, None) if index >= _AT_ONCE else None
         if block.token in known:
-            yield block
-        else:
-            before = block, load.threads.submit(_insert, load, into, block)
-    if before is not None:
-        before[1].result()
-        yield before[0]
+            running.append((index, None))
+            continue
+        if index >= _AT_ONCE:
+            _decode_again(load, found, block, load.blocks[index % _AT_ONCE])
+        running.append((index, load.threads.submit(_insert, load, index, block)))
+    while running:
+        yield _finished(load, verified, *running.popleft())
+
+
+def _insert(load: _Load, index: int, block: _Verified) -> None:
+    if block.rows:
+        insert_rows(load.clients[index % _AT_ONCE], load.blocks[index % _AT_ONCE], block.token)
+
+
+def _finished(
+    load: _Load, verified: list[_Verified], index: int, inserting: Future[None] | None
+) -> _Verified:
+    block = verified[index]
+    if inserting is not None:
+        inserting.result()
+        load.clients[index % _AT_ONCE].command(
+            "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
+            parameters={"token": block.token, "file": load.path.name, "added": block.rows},
+        )
+    return block
 
 
 def _decode_again(load: _Load, found: Block | None, expected: _Verified, into: NativeBlock) -> None:
@@ -139,13 +160,3 @@ def _known(client: Client, tokens: list[str]) -> set[str]:
         parameters={"tokens": tokens},
     ).result_rows
     return {str(row[0]) for row in rows}
-
-
-def _insert(load: _Load, block: NativeBlock, verified: _Verified) -> None:
-    """The block, then its entry in the ledger: after a crash between the two the token makes the insert a no-op."""
-    if verified.rows:
-        insert_rows(load.client, block, verified.token)
-    load.client.command(
-        "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
-        parameters={"token": verified.token, "file": load.path.name, "added": verified.rows},
-    )

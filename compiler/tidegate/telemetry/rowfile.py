@@ -18,8 +18,12 @@ MAX_BYTES: Final = 64 * 2**30
 _READ_AT_ONCE: Final = 1024 * ROW_LENGTH
 
 
-def read(path: Path) -> Iterator[Block]:
+def read(path: Path, skip: int = 0) -> Iterator[Block]:
     """The file's rows. It is read, not mapped, so that a file cut meanwhile cannot kill the process.
+
+    Args:
+        path: of the file.
+        skip: so many blocks at its beginning.
 
     Raises:
         Failure: unreadable, not a regular file, too large, or damaged: the message names the byte.
@@ -33,7 +37,7 @@ def read(path: Path) -> Iterator[Block]:
                 raise Failure(f"{path}: larger than {MAX_BYTES} bytes")
             # Of numpy, which asks the kernel for large pages: they come at a quarter of the small ones' price.
             buffer = np.empty(min(status.st_size, BLOCK_ROWS * ROW_LENGTH), np.uint8)
-            offset = 0
+            offset = file.seek(skip * BLOCK_ROWS * ROW_LENGTH)
             while filled := _fill(file, buffer.data, path, offset):
                 yield Block(buffer[:filled].view(ROW))
                 offset += filled

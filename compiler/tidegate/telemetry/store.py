@@ -124,6 +124,7 @@ def _open_server(target: Server, environment: Mapping[str, str]) -> Client:
             ca_cert=target.ca,
             client_cert=target.cert,
             client_cert_key=target.key,
+            autogenerate_session_id=False,  # a session takes one query at a time
         )
     except OperationalError as error:
         raise _missing(
