@@ -85,7 +85,7 @@ def policy(*rules, select=SELECT, **further):
 
 def measured(pop, prefix, rate=1_000_000, member=ALL_WINDOWS, **further):
     flat = Measurement(pop, prefix, WINDOWS, ALL_WINDOWS, member, 0, WINDOWS - 1, rate, 0, 0, 0, 0, 0)
-    return replace(flat, **further)
+    return flat._replace(**further)
 
 
 def prior(pop, prefix, *, hours=1.0, name="bbr", arm="treated", admitted_hours=None):

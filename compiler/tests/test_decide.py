@@ -82,7 +82,7 @@ def test_who_stops_qualifying_is_held_and_then_released_with_the_clause_that_fai
     slow_once = measured("ams1", PREFIXES[0], member=1)
     outcome = decide(
         policy(rule()),
-        {"slow": Evidence((), (slow_once, replace(slow_once, prefix=PREFIXES[1])))},
+        {"slow": Evidence((), (slow_once, slow_once._replace(prefix=PREFIXES[1])))},
         [quick, recent],
         NOW,
     )

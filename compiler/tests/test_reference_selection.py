@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from random_selection import HOSTS, SPAN_S, START_S, late, random_select, random_telemetry
 from reference_selection import Telemetry, reference
-from tidegate import windows
+from tidegate import history, windows
 from tidegate.judged import misses
 from tidegate.select import Measurement, measure, observed_prefixes, qualifying, stays
 from tidegate.telemetry.migrate import migrate
@@ -23,13 +23,27 @@ from tidegate_dsl import check_text, read_limits, render
 from tidegate_dsl.model import Select
 from tidegate_dsl.vocabulary import METRICS
 
-POLICIES = int(os.environ.get("TIDEGATE_REFERENCE_POLICIES", "600"))
+POLICIES = int(os.environ.get("TIDEGATE_REFERENCE_POLICIES", "1000"))
 SEED = int(os.environ.get("TIDEGATE_REFERENCE_SEED", "1"))
 ENOUGH = 400  # policies that meet every form and reason, with any seed
 POLICIES_PER_TELEMETRY = 20
 CONTRADICTIONS = {"C125", "C126"}
 LIMITS = read_limits(Path(__file__).parents[2] / "policies" / "limits.yaml")
-TABLES = ("socket_samples", "transfers", "host_health", "prefix_windows", "closed_windows")
+TABLES = ("socket_samples", "transfers", "host_health")
+MADE = ("prefix_windows", "closed_windows", "prefix_histories", "whole_histories")
+HEALTH = {  # what the reference calls a column of host_health
+    "at_ns": "observed_at",
+    "pop": "pop",
+    "host": "host",
+    "waited_us": "cpu_stalled_us",
+    "observed_us": "observed_us",
+    "interval_us": "interval_us",
+    "stolen_us": "steal_us",
+    "cpu_us": "cpu_time_us",
+    "queued_us": "run_delay_us",
+    "cpus": "cpus",
+}
+WITH_HISTORY = 0.35  # of the policies; all are selected by from closed windows alone
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +85,7 @@ def draw_select(random: Random, inventory: Path) -> tuple[Select, str]:
 def insert(client: Any, telemetry: Telemetry) -> None:
     columns = sorted({column for sample in telemetry.samples for column in sample.fields})
     rows = [
-        [s.at_ns, s.pop, s.host, s.traffic, s.address, s.bits, *(s.fields[column] for column in columns)]
+        [s.at_ns, s.pop, s.host, s.traffic, s.address, s.bits, s.algorithm, *(s.fields[c] for c in columns)]
         for s in telemetry.samples
     ]
     names = [
@@ -81,6 +95,7 @@ def insert(client: Any, telemetry: Telemetry) -> None:
         "traffic_class",
         "remote_address",
         "remote_prefix_length",
+        "congestion_control",
         *columns,
     ]
     _insert(client, "socket_samples", rows, names)
@@ -93,8 +108,8 @@ def insert(client: Any, telemetry: Telemetry) -> None:
     _insert(
         client,
         "host_health",
-        [[h.at_ns, h.pop, h.host, h.waited_us, h.observed_us] for h in telemetry.health],
-        ["observed_at", "pop", "host", "cpu_stalled_us", "observed_us"],
+        [[getattr(health, field) for field in HEALTH] for health in telemetry.health],
+        list(HEALTH.values()),
     )
 
 
@@ -139,6 +154,27 @@ def compare(
     return found, seen
 
 
+def keep(client: Any, select: Select, mark: datetime) -> None:
+    newest = windows.lookback(select, mark)[-1]
+    history.keep(client, windows.view_of(select), newest, select.step_us)
+
+
+def same_from_history(client: Any, select: Select, mark: datetime, selected: list[Measurement]) -> bool:
+    """Assert that the history selects what the windows do, and counts as many; whether there is one to read.
+
+    Of no row there is none to keep.
+    """
+    newest = windows.lookback(select, mark)[-1]
+    by_pop = observed_prefixes(client, select, mark)
+    everyone = sorted({(m.pop, m.prefix) for m in selected} | {("ams1", "198.18.1.0/24")})
+    measured = measure(client, select, mark, everyone)
+    keep(client, select, mark)
+    assert qualifying(client, select, mark) == selected
+    assert measure(client, select, mark, everyone) == measured
+    assert observed_prefixes(client, select, mark) == by_pop
+    return history.is_kept(client, windows.view_of(select), newest)
+
+
 def forms(select: Select) -> list[str]:
     """Which forms of the language a select uses."""
     rank = select.rank
@@ -165,7 +201,7 @@ def test_sql_selects_what_the_specification_says(store: Any, inventory: Path) ->
     seen: Counter[str] = Counter()
     for number in range(-(-POLICIES // POLICIES_PER_TELEMETRY)):
         random = Random(f"{SEED}:{number}")
-        for table in TABLES:
+        for table in (*TABLES, *MADE):
             store.command(f"TRUNCATE TABLE {table}")
         telemetry = random_telemetry(random)
         insert(store, telemetry)
@@ -177,8 +213,12 @@ def test_sql_selects_what_the_specification_says(store: Any, inventory: Path) ->
             try:
                 if random.random() < 0.2:  # some windows are closed already, as a run before leaves it
                     windows.close(store, select, moment(mark_s - 3 * select.step_us // 1_000_000))
+                    if random.random() < 0.5:  # as that run made it, to be carried forward below
+                        keep(store, select, moment(mark_s - 3 * select.step_us // 1_000_000))
                 windows.close(store, select, moment(mark_s))
                 selected, counts = compare(store, select, telemetry, mark_s)
+                if random.random() < WITH_HISTORY:
+                    counts["from a history"] += same_from_history(store, select, moment(mark_s), selected)
             except AssertionError as error:
                 where = f"seed {SEED}, telemetry {number}, watermark {mark_s}"
                 raise AssertionError(f"{where}:\n{text}\n{error}") from error
@@ -210,5 +250,6 @@ def wanted() -> set[str]:
         *(f"leave {name}" for name in ("windows", "duty_cycle", "flap_rate")),
         *(f"from {name}" for name in ("client", "pop_to_pop", "intra_pop", "origin")),
         *("rank bottom", "rank top", "rank bottom absolute", "rank top absolute", "rank  absolute"),
+        "from a history",
         *("selected", "left out", "stays though it does not enter", "ipv4", "ipv6", "a gap"),
     }

@@ -171,7 +171,7 @@ def test_each_pop_is_judged_for_itself():
     one, seen = past([1, 1], "treated")
     two, also = past([9, 9], "held_out", first=100)
     others = [replace(d, pop="fra2") for d in one + two]
-    elsewhere = [replace(m, pop="fra2", delivery_rate=9) for m in seen + also]
+    elsewhere = [m._replace(pop="fra2", delivery_rate=9) for m in seen + also]
     outcome = decided(
         policy(rule(), guards=(watch(release_us=SIX_HOURS),)),
         [*one, *two, *others],

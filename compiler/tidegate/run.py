@@ -11,10 +11,11 @@ from tidegate.decide import decide
 from tidegate.decisions import Decision, Evidence
 from tidegate.errors import BAD_INPUT, Failure
 from tidegate.fleet import fleet_document
+from tidegate.history import keep
 from tidegate.metrics import watched
 from tidegate.plan import Plan, build
 from tidegate.select import measure, observed_prefixes, qualifying
-from tidegate.windows import close, watermark
+from tidegate.windows import close, lookback, view_of, watermark
 
 if TYPE_CHECKING:  # the packages of a store are an extra
     from clickhouse_connect.driver.client import Client
@@ -45,6 +46,7 @@ def make_plan(
         extra = watched(policy, select)
         progress(f"closing windows of {select.name}")
         close(client, select, mark, extra)
+        keep(client, view_of(select, extra), lookback(select, mark)[-1], select.step_us)
         progress(f"selecting {select.name}")
         selected = _selected(policy, select, before)
         evidence[select.name] = Evidence(

@@ -1,21 +1,31 @@
 """Selection: which prefixes a select finds persistently slow, from closed windows, exactly.
 
-Membership becomes two 128-bit masks a prefix (observed, member; bit 0 the oldest window), so that duty cycle
-and flap rate are bit counts. No sketch is used: a sketch changes who is selected.
+What is selected comes from the history of the lookback where `history` keeps one, else from its windows alone
+(`measuring`): both give the same rows.
 """
 
 import ipaddress
 import operator
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tidegate_dsl.membership import judge
 from tidegate_dsl.model import Condition, Select
 
+from tidegate.history import is_kept
+from tidegate.measuring import (
+    FLIPS,
+    PAIRS,
+    SPAN,
+    candidates,
+    from_history,
+    from_windows,
+    requirements,
+    span,
+)
 from tidegate.metrics import ALWAYS, METRICS, PPM, columns, further
-from tidegate.windows import US, lookback, view_of
 
 if TYPE_CHECKING:  # the packages of a store are an extra
     from clickhouse_connect.driver.client import Client
@@ -23,9 +33,11 @@ if TYPE_CHECKING:  # the packages of a store are an extra
 _COMPARISON: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One prefix in one POP over a lookback: masks with bit 0 the oldest window, metrics with 0 for unknown."""
+class Measurement(NamedTuple):
+    """One prefix in one POP over a lookback: masks with bit 0 the oldest window, metrics with 0 for unknown.
+
+    A tuple: a run makes many thousands, and a data class takes four times as long.
+    """
 
     pop: str
     prefix: str
@@ -40,7 +52,7 @@ class Measurement:
     min_rtt: int  # microseconds
     retransmitted_segments: int
     data_segments: int
-    further: tuple[tuple[str, int], ...] = field(default=(), kw_only=True)  # of `metrics.further`, by column
+    further: tuple[tuple[str, int], ...] = ()  # of `metrics.further`, by column
 
     def metric(self, name: str) -> int | None:
         """A metric of the language over the lookback, in its base unit, rounded down; None where it has no value."""
@@ -49,10 +61,7 @@ class Measurement:
 
     def exact(self, name: str) -> tuple[int, int] | None:
         """The same as a fraction that nothing was rounded for: what comparisons take."""
-        parts = [self._column(column.name) for column in METRICS[name].columns]
-        if METRICS[name].lower is None:
-            return (parts[0], 1) if parts[0] else None
-        return (parts[0] * PPM, parts[1]) if parts[1] else None
+        return _exact(name, *(self._column(column.name) for column in METRICS[name].columns))
 
     def _column(self, name: str) -> int:
         return int(getattr(self, name)) if name in _COLUMNS else dict(self.further).get(name, 0)
@@ -87,8 +96,7 @@ def qualifying(
         mark: the watermark.
         extra: as in `windows.close`; the measurements have these metrics too.
     """
-    members = _measure(client, select, mark, extra, "1", " AND ".join(_requirements(select)), {})
-    return [m for m in members if excluded_by(select, m) is None]
+    return _measure(client, select, mark, extra, "1", requirements(select), {}, select.exclude)
 
 
 def stays(select: Select, measured: Measurement) -> bool:
@@ -122,7 +130,7 @@ def measure(
         return []
     keys = [(pop, *_mapped(prefix)) for pop, prefix in prefixes]
     where = "(pop, prefix, prefix_length) IN {keys:Array(Tuple(String, IPv6, UInt8))}"
-    return _measure(client, select, mark, extra, where, "1", {"keys": keys})
+    return _measure(client, select, mark, extra, where, "1", {"keys": keys}, ())
 
 
 def window_values(
@@ -137,9 +145,9 @@ def window_values(
     address, length = _mapped(prefix)
     rows = client.query(
         "SELECT toUnixTimestamp(window_start), samples, value, threshold, member FROM prefix_windows"
-        f" WHERE {_SPAN} AND pop = {{pop:String}} AND prefix = {{prefix:IPv6}} AND prefix_length = {{length:UInt8}}"
+        f" WHERE {SPAN} AND pop = {{pop:String}} AND prefix = {{prefix:IPv6}} AND prefix_length = {{length:UInt8}}"
         " ORDER BY window_start",
-        parameters=_span(select, mark, extra) | {"pop": pop, "prefix": address, "length": length},
+        parameters=span(select, mark, extra) | {"pop": pop, "prefix": address, "length": length},
     ).result_rows
     return [
         (datetime.fromtimestamp(start, UTC), samples, value, threshold, bool(member))
@@ -151,49 +159,18 @@ def observed_prefixes(
     client: "Client", select: Select, mark: datetime, extra: frozenset[str] = frozenset()
 ) -> dict[str, int]:
     """Prefixes observed in at least one window of the lookback, by POP."""
+    spanned = span(select, mark, extra)
+    prefixes = f"(SELECT DISTINCT pop, prefix, prefix_length FROM prefix_windows WHERE {SPAN})"
+    if is_kept(client, spanned["view"], spanned["to"]):
+        prefixes = f"({candidates(select, '1', '1')})"
     rows = client.query(
-        "SELECT pop, uniqExact(prefix, prefix_length) FROM prefix_windows"
-        f" WHERE {_SPAN} GROUP BY pop ORDER BY pop",
-        parameters=_span(select, mark, extra),
+        f"SELECT pop, count() FROM {prefixes} GROUP BY pop ORDER BY pop", parameters=spanned
     ).result_rows
     return {str(pop): int(count) for pop, count in rows}
 
 
-_SPAN: Final = "view = {view:String} AND window_start BETWEEN {from:DateTime('UTC')} AND {to:DateTime('UTC')}"
-
-
-def _span(select: Select, mark: datetime, extra: frozenset[str]) -> dict[str, Any]:
-    starts = lookback(select, mark)
-    return {
-        "view": view_of(select, extra),
-        "from": starts[0],
-        "to": starts[-1],
-        "start": int(starts[0].timestamp()),
-    }
-
-
-def _masks(select: Select) -> str:
-    index = f"toUInt8(intDiv(toUnixTimestamp(window_start) - {{start:UInt32}}, {select.step_us // US}))"
-    bit = f"bitShiftLeft(toUInt128(1), {index})"
-    return f"groupBitOr({bit}) AS seen, groupBitOrIf({bit}, member = 1) AS slow"
-
-
 _OWN: Final = 4  # seen, slow, flips, pairs
 _COLUMNS: Final = columns(ALWAYS)  # in the order of Measurement's fields
-_PAIRS: Final = "bitAnd(seen, bitShiftRight(seen, 1))"
-_FLIPS: Final = f"bitCount(bitAnd(bitXor(slow, bitShiftRight(slow, 1)), {_PAIRS}))"
-
-
-def _requirements(select: Select) -> list[str]:
-    """Every `require` as SQL over the masks, compared as integers: no ratio is ever rounded."""
-    requirements = ["slow != 0"]
-    if select.min_windows:
-        requirements.append(f"bitCount(seen) >= {select.min_windows.value}")
-    if select.min_duty_cycle:
-        requirements.append(f"bitCount(slow) * {PPM} >= {select.min_duty_cycle.value * select.windows}")
-    if select.max_flap_rate:
-        requirements.append(f"{_FLIPS} * {PPM} <= {select.max_flap_rate.value} * bitCount({_PAIRS})")
-    return requirements
 
 
 def meets(measured: Measurement, condition: Condition, *, selected: bool = False) -> bool:
@@ -201,11 +178,19 @@ def meets(measured: Measurement, condition: Condition, *, selected: bool = False
 
     What is unknown is excluded: a guess could harm a fast network.
     """
-    exact = measured.exact(condition.metric)
-    if exact is None:
-        return True
     bound = condition.leave if selected and condition.leave is not None else condition.value
-    return bool(_COMPARISON[condition.comparison](exact[0], bound * exact[1]))
+    return _strikes(condition, bound, measured.exact(condition.metric))
+
+
+def _strikes(condition: Condition, bound: int, exact: tuple[int, int] | None) -> bool:
+    return exact is None or bool(_COMPARISON[condition.comparison](exact[0], bound * exact[1]))
+
+
+def _exact(metric: str, upper: int, lower: int = 1) -> tuple[int, int] | None:
+    """A metric of the value of its column, or of its two."""
+    if METRICS[metric].lower is None:
+        return (upper, 1) if upper else None
+    return (upper * PPM, lower) if lower else None
 
 
 def _measure(
@@ -216,36 +201,67 @@ def _measure(
     where: str,
     having: str,
     parameters: dict[str, Any],
+    excluded: Sequence[Condition],
 ) -> list[Measurement]:
-    """One pass over the lookback, in the order of the table's key; only metrics that are asked for are read.
+    """From the history where it is kept and agrees with the windows, else from the windows alone: the same rows.
 
     Metrics are evaluated of what `having` leaves, and come column by column: most of the time of a large result is
-    the making of Python objects.
+    the making of Python objects, so these are made last.
     """
-    asked = {select.metric, "min_rtt", "retransmit_ratio", *extra, *(c.metric for c in select.exclude)}
-    read = columns(asked)
-    beside = columns(further(select, extra))
-    kept = (*_COLUMNS.values(), *beside.values())
-    gathered = "".join(f", {column.gathered} AS g_{name}" for name, column in read.items())
-    values = "".join(f", {column.lookback if column.name in read else '0'}" for column in kept)
-    found = client.query(
-        f"SELECT toString(pop), toString(prefix), prefix_length, seen, slow, {_FLIPS}, bitCount({_PAIRS}){values}"
-        f" FROM (SELECT pop, prefix, prefix_length, {_masks(select)}{gathered}"
-        f" FROM prefix_windows WHERE {_SPAN} AND {where} GROUP BY pop, prefix, prefix_length HAVING {having})"
-        " ORDER BY pop, prefix, prefix_length SETTINGS optimize_aggregation_in_order = 1",
-        parameters=_span(select, mark, extra) | parameters,
-    ).result_columns
-    end = _OWN + len(_COLUMNS)
-    return [
-        Measurement(
-            pop,
-            _text(address, length),
-            select.windows,
-            *values[:end],
-            further=tuple(zip(beside, values[end:], strict=True)),
-        )
-        for pop, address, length, *values in zip(*found, strict=True)
-    ]
+    read = columns(
+        {select.metric, "min_rtt", "retransmit_ratio", *extra, *(c.metric for c in select.exclude)}
+    )
+    kept = _COLUMNS | columns(further(select, extra))
+    values = "".join(f", {column.lookback if name in read else '0'}" for name, column in kept.items())
+    spanned = span(select, mark, extra)
+    sources = (
+        (from_history, from_windows) if is_kept(client, spanned["view"], spanned["to"]) else (from_windows,)
+    )
+    for source in sources:
+        found = client.query(
+            "SELECT rows = bitCount(seen), toString(pop), toString(prefix), prefix_length,"
+            f" seen, slow, {FLIPS}, {PAIRS}{values}"
+            f" FROM ({source(select, read, where, having)}) ORDER BY pop, prefix, prefix_length",
+            parameters=spanned | parameters,
+        ).result_columns
+        if found and all(found[0]):
+            return list(_made(select, found[1:], list(kept), excluded))
+    return []
+
+
+def _made(
+    select: Select, found: Sequence[Sequence[Any]], kept: Sequence[str], excluded: Sequence[Condition]
+) -> Iterator[Measurement]:
+    """Measurements of columns: POPs, addresses, lengths, masks, flips and pairs, then those named by `kept`."""
+    pops, addresses, lengths, *values = found
+    named = dict(zip(kept, values[_OWN:], strict=True))
+    beside = kept[len(_COLUMNS) :]
+    more = (
+        [tuple(zip(beside, each, strict=True)) for each in zip(*(named[n] for n in beside), strict=True)]
+        if beside
+        else repeat(())
+    )
+    rows = zip(
+        pops,
+        map(_text, addresses, lengths),
+        repeat(select.windows),
+        *values[: _OWN + len(_COLUMNS)],
+        more,
+        strict=False,
+    )
+    struck = _struck(excluded, named, len(pops))
+    return (Measurement._make(row) for row, out in zip(rows, struck, strict=True) if not out)
+
+
+def _struck(excluded: Sequence[Condition], named: Mapping[str, Sequence[int]], count: int) -> list[bool]:
+    """Of each row, whether an exclude clause strikes."""
+    struck = [False] * count
+    for condition in excluded:
+        parts = (named[column.name] for column in METRICS[condition.metric].columns)
+        for row, values in enumerate(zip(*parts, strict=True)):
+            if not struck[row]:
+                struck[row] = _strikes(condition, condition.value, _exact(condition.metric, *values))
+    return struck
 
 
 def _text(address: str, length: int) -> str:

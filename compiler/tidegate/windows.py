@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from tidegate_dsl.model import Condition, Select
 
+from tidegate.history import drop_from
 from tidegate.metrics import ALWAYS, METRICS, PPM, Column, Metric, columns, further
 
 if TYPE_CHECKING:  # the packages of a store are an extra
@@ -105,6 +106,7 @@ def close(client: "Client", select: Select, mark: datetime, extra: frozenset[str
     missing = [int(start.timestamp()) for start in wanted if int(start.timestamp()) not in done]
     if not missing:
         return 0
+    drop_from(client, view, datetime.fromtimestamp(missing[0], UTC))
     parameters = {"view": view, "missing": missing}
     leftover = "view = {view:String} AND toUnixTimestamp(window_start) IN {missing:Array(UInt32)}"
     if client.query(

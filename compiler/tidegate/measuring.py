@@ -1,0 +1,93 @@
+"""The SQL of measurement: a lookback of each prefix as two masks and its metrics, read in one of two ways.
+
+Masks are of 128 bits, bit 0 the oldest window of the lookback, so that duty cycle and flap rate are bit counts. No
+sketch is used: a sketch changes who is selected.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from tidegate_dsl.model import Select
+
+from tidegate.history import WINDOWS
+from tidegate.metrics import PPM, Column
+from tidegate.windows import US, lookback, view_of
+
+SPAN: Final = "view = {view:String} AND window_start BETWEEN {from:DateTime('UTC')} AND {to:DateTime('UTC')}"
+PAIRS: Final = "bitCount(bitAnd(seen, bitShiftRight(seen, 1)))"
+FLIPS: Final = "bitCount(bitAnd(bitXor(slow, bitShiftRight(slow, 1)), bitAnd(seen, bitShiftRight(seen, 1))))"
+
+
+def span(select: Select, mark: datetime, extra: frozenset[str]) -> dict[str, Any]:
+    """The parameters of `SPAN` and of what `from_windows` and `from_history` return."""
+    starts = lookback(select, mark)
+    return {
+        "view": view_of(select, extra),
+        "from": starts[0],
+        "to": starts[-1],
+        "start": int(starts[0].timestamp()),
+    }
+
+
+def requirements(select: Select) -> str:
+    """Every `require` as SQL over the masks, compared as integers: no ratio is ever rounded."""
+    tests = ["slow != 0"]
+    if select.min_windows:
+        tests.append(f"bitCount(seen) >= {select.min_windows.value}")
+    if select.min_duty_cycle:
+        tests.append(f"bitCount(slow) * {PPM} >= {select.min_duty_cycle.value * select.windows}")
+    if select.max_flap_rate:
+        tests.append(f"{FLIPS} * {PPM} <= {select.max_flap_rate.value} * {PAIRS}")
+    return " AND ".join(tests)
+
+
+def from_windows(select: Select, read: Mapping[str, Column], where: str, having: str) -> str:
+    """Rows (pop, prefix, prefix_length, seen, slow, rows, g_NAME of each column read) from closed windows alone.
+
+    One pass over the lookback, in the order of the table's key.
+
+    Args:
+        select: whose windows.
+        read: the columns of its metrics.
+        where: which prefixes, by their key.
+        having: which of them, by `seen` and `slow`.
+    """
+    index = f"toUInt8(intDiv(toUnixTimestamp(window_start) - {{start:UInt32}}, {select.step_us // US}))"
+    bit = f"bitShiftLeft(toUInt128(1), {index})"
+    return f"""
+SELECT pop, prefix, prefix_length, groupBitOr({bit}) AS seen, groupBitOrIf({bit}, member = 1) AS slow,
+    bitCount(seen) AS rows{_gathered(read)}
+FROM prefix_windows WHERE {SPAN} AND {where}
+GROUP BY pop, prefix, prefix_length HAVING {having}
+SETTINGS optimize_aggregation_in_order = 1"""  # noqa: S608 - of the checked policy
+
+
+def from_history(select: Select, read: Mapping[str, Column], where: str, having: str) -> str:
+    """The same rows from the history that ends with the lookback; windows are read of the prefixes left by `having`.
+
+    `rows` counts the windows that were read: it differs from the bits of `seen` where two prefixes share a `series`.
+    """
+    return f"""
+WITH candidates AS ({candidates(select, where, having)})
+SELECT pop, prefix, prefix_length, seen, slow, rows{"".join(f", g_{name}" for name in read)}
+FROM candidates LEFT JOIN (
+    SELECT series, count() AS rows{_gathered(read)}
+    FROM prefix_windows PREWHERE series IN (SELECT series FROM candidates)
+    WHERE window_start BETWEEN {{from:DateTime('UTC')}} AND {{to:DateTime('UTC')}} AND indexHint({SPAN})
+    GROUP BY series
+) AS measured USING series"""  # noqa: S608 - of the checked policy
+
+
+def candidates(select: Select, where: str, having: str) -> str:
+    """Rows (pop, prefix, prefix_length, series, seen, slow) from the history that ends with the lookback."""
+    cut = WINDOWS - select.windows
+    return f"""
+SELECT pop, prefix, prefix_length, series,
+    bitShiftRight(observed, {cut}) AS seen, bitShiftRight(member, {cut}) AS slow
+FROM prefix_histories
+WHERE view = {{view:String}} AND window_start = {{to:DateTime('UTC')}} AND seen != 0 AND {where} AND {having}"""  # noqa: S608 - of the checked policy
+
+
+def _gathered(read: Mapping[str, Column]) -> str:
+    return "".join(f", {column.gathered} AS g_{name}" for name, column in read.items())
