@@ -20,6 +20,19 @@ from tidegate_edge.steer.claims import Settings
 SERVER4, SERVER6 = "192.0.2.1", "2001:db8::1"
 LISTED = {"198.51.100.0/24": "198.51.100.7", "2001:db8:5:100::/56": "2001:db8:5:1ff::7"}
 UNLISTED = ("203.0.113.7", "2001:db8:6::7")
+LOADER = """
+import os, sys, time
+from ipaddress import ip_network
+from pathlib import Path
+from tidegate_edge.sockets.netns import inside
+from tidegate_edge.steer.bpf import BpfBackend
+from tidegate_edge.steer.claims import Settings
+backend = BpfBackend(Path(sys.argv[1]), Path(sys.argv[2]))
+backend.attach()
+backend.apply("0123456789abcdef", {ip_network("198.51.100.0/24"): Settings("bbr", 33, None, 100_000)})
+print("ready", flush=True)
+time.sleep(600)
+"""
 ENTER_CGROUP = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
 
 
@@ -185,3 +198,17 @@ def settings():
 def snd_wnd():
     """The window that a connection's peer offered, in bytes (tcpi_snd_wnd of struct tcp_info)."""
     return lambda connection: struct.unpack_from("=I", connection.getsockopt(6, 11, 232), 228)[0]
+
+
+@pytest.fixture
+def backend(ground, settings):
+    made = ground.backend()
+    made.attach()
+    made.apply("0123456789abcdef", settings)
+    return made
+
+
+@pytest.fixture
+def loader():
+    """A program that attaches and applies to the cgroup and pins that it is given, says `ready`, and stays."""
+    return LOADER
