@@ -47,7 +47,11 @@ COLUMNS: Final[dict[str, tuple[int, ...]]] = {
     "sndbuf_limited_us": (0, 0, 300, 1_000),
     "delivery_rate_app_limited": (0, 1),
     "ca_state": (0, 1, 2, 3, 4),
+    "bbr_bw": (0, 1_158_399, 1_158_400, 1_448_000, 4_000_000),
+    "bbr_min_rtt_us": (0, 20_000, 20_000, 20_000, 2**32 - 1),
+    "bbr_cwnd_gain": (256, 512, 512, 512, 739),
 }
+ALGORITHMS: Final = ("cubic", "bbr", "bbr", "bbr1", "reno")
 # Metric by metric, bounds in base units that the values above reach.
 BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     "delivery_rate": (0, 8, 16, 24, 10**15),
@@ -76,6 +80,7 @@ BOUNDS: Final[dict[str, tuple[int, ...]]] = {
     "rwnd_limited": (0, 33_333, 100_000, 233_333, 333_333, 1_000_000),
     "sndbuf_limited": (0, 100_000, 300_000, 1_000_000),
     "host_cpu_pressure": (0, 100_000, 142_857, 250_000),
+    "bbr_starved": (0, 50_000, 100_000, 200_000),
 }
 SPELLED: Final = {
     "duration": "{} us",
@@ -217,13 +222,14 @@ def random_telemetry(random: Random) -> Telemetry:
         few = (random.choice(IPV4),) if pop == "sin1" else (*random.sample(IPV4, 5), *random.sample(IPV6, 4))
         for remote in few:
             # One prefix keeps near its own values, so that memberships last; gaps are whole minutes.
+            algorithm = random.choice(ALGORITHMS)
             typical = {column: random.choice(values) for column, values in COLUMNS.items()}
             gaps = {minute for minute in range(SPAN_S // 60) if random.random() < 0.2}
             for _ in range(density * SPAN_S // 60):
                 at_ns = random_moment(random)
                 if (at_ns // SECOND_NS - START_S) // 60 in gaps:
                     continue
-                samples.append(_sample(random, pop, remote, at_ns, typical))
+                samples.append(_sample(random, pop, remote, at_ns, typical, algorithm))
                 if random.random() < 0.5:
                     taken = random.choice((0, 4_000_000, 4_500_000, 8_000_000))
                     transfers.append(
@@ -238,7 +244,11 @@ def random_telemetry(random: Random) -> Telemetry:
                     host,
                     random_moment(random),
                     random.choice((0, 100, 700)),
-                    random.choice((0, 1_000, 4_900)),
+                    random.choice((0, 500, 1_000, 4_900)),
+                    random.choice((0, 999_999, 10_000_000, 60_000_000, 2**63)),
+                    *random.choice(((0, 0), (4, 100), (5, 100), (1, 0))),
+                    random.choice((0, 3_999_999, 4_000_000, 24_000_000)),
+                    random.choice((0, 2)),
                 )
                 for host in HOSTS[pop]
                 for _ in range(8)
@@ -253,13 +263,16 @@ def random_moment(random: Random) -> int:
     return random.choice((on_bound, on_bound - 1, second * SECOND_NS + random.randrange(SECOND_NS)))
 
 
-def _sample(random: Random, pop: str, remote: Remote, at_ns: int, typical: dict[str, int]) -> Sample:
+def _sample(
+    random: Random, pop: str, remote: Remote, at_ns: int, typical: dict[str, int], algorithm: str
+) -> Sample:
     fields = {
         column: typical[column] if random.random() < 0.7 else random.choice(values)
         for column, values in COLUMNS.items()
     }
     traffic = random.choice(("client", "client", "client", "client", *TRAFFIC_CLASSES, "unknown"))
-    return Sample(pop, random.choice(HOSTS[pop]), at_ns, traffic, remote.address, remote.bits, fields)
+    host = random.choice(HOSTS[pop])
+    return Sample(pop, host, at_ns, traffic, remote.address, remote.bits, fields, algorithm)
 
 
 def late(random: Random, telemetry: Telemetry) -> Telemetry:

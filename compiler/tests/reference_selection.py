@@ -6,6 +6,7 @@ Nothing of the compiler is imported, so that both can only agree by meaning the 
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +27,7 @@ class Sample:
     address: str
     bits: int  # of the 128 that the collector kept
     fields: Mapping[str, int]
+    algorithm: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Health:
     at_ns: int
     waited_us: int
     observed_us: int
+    interval_us: int = 0
+    stolen_us: int = 0
+    cpu_us: int = 0
+    queued_us: int = 0
+    cpus: int = 0
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,14 @@ OF_SAMPLE: dict[str, OfSample] = {
     "in_slow_start": _flag(lambda f: f.get("snd_cwnd", 0) < f.get("snd_ssthresh", 0)),
     "in_recovery": _flag(lambda f: f.get("ca_state", 0) in (3, 4)),  # TCP_CA_Recovery, TCP_CA_Loss
 }
-RATIOS = ("retransmit_ratio", "ce_ratio", "rwnd_limited", "sndbuf_limited", "host_cpu_pressure")
+RATIOS = (
+    "retransmit_ratio",
+    "ce_ratio",
+    "rwnd_limited",
+    "sndbuf_limited",
+    "host_cpu_pressure",
+    "bbr_starved",
+)
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
@@ -166,6 +180,54 @@ def network_of(select: Select, address: str, bits: int) -> str | None:
         return str(ipaddress.ip_network((start, length), strict=False)) if kept >= length else None
     length = select.prefix_length_ipv6
     return str(ipaddress.ip_network((whole, length), strict=False)) if bits >= length else None
+
+
+def holds_back_nothing_but_the_sender(sample: Sample) -> bool:
+    """What a starved sample shows of itself."""
+    f = sample.fields
+    path = f.get("bbr_bw", 0) * f.get("bbr_min_rtt_us", 0) / Fraction(1_000_000)  # bytes
+    mss = f.get("snd_mss", 0)
+    return (
+        sample.algorithm.startswith("bbr")
+        and f.get("delivery_rate_app_limited", 0) == 0
+        and f.get("bbr_cwnd_gain", 0) == 512
+        and f.get("bbr_bw", 0) != 0
+        and f.get("bbr_min_rtt_us", 0) not in (0, 2**32 - 1)
+        and path >= 16 * mss
+        and f.get("notsent_bytes", 0) != 0
+        and f.get("ca_state", 0) not in (3, 4)
+        and (f.get("snd_wnd", 0) == 0 or f["snd_wnd"] >= path)
+        and 2 * f.get("unacked", 0) * mss < path
+    )
+
+
+def minutes_of(health: Health) -> range:
+    """The minutes of Unix time that a row of health tells of."""
+    length_s = min(health.interval_us // 1_000_000, 3_600)
+    return range((health.at_ns // SECOND_NS - length_s) // 60, health.at_ns // SECOND_NS // 60 + 1)
+
+
+def was_pressed(health: Health) -> bool:
+    """Whether a row of health says that CPU was short."""
+    if health.observed_us:
+        waited = health.waited_us >= Fraction(1, 5) * health.observed_us
+    else:
+        time = health.interval_us * health.cpus
+        waited = time > 0 and health.queued_us >= Fraction(1, 5) * time
+    return waited or (health.cpu_us > 0 and health.stolen_us >= Fraction(1, 20) * health.cpu_us)
+
+
+def starved(sample: Sample, telemetry: Telemetry) -> Pair | None:
+    """Whether BBR was short of CPU there; None where the host told nothing of that minute."""
+    told = [
+        health
+        for health in telemetry.health
+        if (health.pop, health.host) == (sample.pop, sample.host)
+        and sample.at_ns // SECOND_NS // 60 in minutes_of(health)
+    ]
+    if not told:
+        return None
+    return int(holds_back_nothing_but_the_sender(sample) and any(map(was_pressed, told))), 1
 
 
 def passes(select: Select, sample: Sample) -> bool:
@@ -225,6 +287,9 @@ def reference(
                 for health in telemetry.health
                 if health.pop == pop and health.observed_us and health.at_ns // SECOND_NS // step_s == index
             ]
+        elif metric == "bbr_starved":
+            judged = (starved(sample, telemetry) for sample in observed[pop, index, prefix])
+            values = [value for value in judged if value is not None]
         else:
             found = (OF_SAMPLE[metric](sample.fields) for sample in observed[pop, index, prefix])
             values = [value for value in found if value is not None]

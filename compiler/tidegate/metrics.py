@@ -12,6 +12,8 @@ from typing import Final, Literal
 
 from tidegate_dsl.model import Policy, Select
 
+from tidegate.starvation import BBR_STARVED, HEALTH_KNOWN
+
 MAX_BYTES_PER_SECOND: Final = 125_000_000_000_000  # 1 Pbit/s
 PPM: Final = 1_000_000
 
@@ -124,6 +126,7 @@ METRICS: Final = {
     "host_cpu_pressure": _ratio(
         "cpu_stalled_us", "observed_us", ("cpu_stalled", "cpu_observed"), "host_health"
     ),
+    "bbr_starved": _ratio(BBR_STARVED, HEALTH_KNOWN, ("bbr_starved", "bbr_samples")),
     "app_limited": _of_samples("delivery_rate_app_limited"),
     "in_slow_start": _of_samples("(snd_cwnd < snd_ssthresh)"),
     "in_recovery": _of_samples(

@@ -211,6 +211,12 @@ METRICS: Final = {
             "share of time in which tasks of the POP's hosts waited for a CPU",
         ),
         Metric(
+            "bbr_starved",
+            "ratio",
+            _OF_LOOKBACKS,
+            "share of samples that show BBR short of CPU: bytes wait, little is in flight, and the host is pressed",
+        ),
+        Metric(
             "app_limited",
             "flag",
             _OF_SAMPLES,
