@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 from clickhouse_connect.driver.client import Client
-from select_grid import _FILL, MARK, POPS, PREFIXES, SELECT, START
+from select_grid import _FILL, _SAMPLES, MARK, POPS, PREFIXES, SAMPLES, SELECT, START
 from tidegate.schemas.rows import ROW, new_rows
 from tidegate.select import qualifying
 from tidegate.simulate import simulate
@@ -30,22 +30,11 @@ HOURS = 6
 DOUBLINGS = 2
 REPEATS = 3
 RANDOM_ROWS = 100_000
-CLOSING_WINDOWS, SAMPLES = 5, 24
+CLOSING_WINDOWS = 5
 FLEET = Fleet(
     tuple(Pop(f"pop{n}", (), (), (f"192.0.2.{64 * n}/26", f"2001:db8:f0{n}0::/48")) for n in range(4)),
     ("198.19.255.0/24",),
 )
-
-_SAMPLES = f"""
-INSERT INTO socket_samples (observed_at, pop, host, traffic_class, cookie, remote_address, remote_prefix_length,
-    delivery_rate, min_rtt_us, rtt_us, snd_cwnd, data_segs_out, total_retrans)
-SELECT fromUnixTimestamp64Nano(({{start:Int64}} + s.number * 12) * 1000000000, 'UTC'),
-    concat('pop', toString(p.number)), 'edge1', 'client', cityHash64(p.number, x.number, s.number % 8) AS socket,
-    toIPv6(concat('2001:db8:', hex(toUInt16(x.number)), '::')), 56,
-    1000000 + cityHash64(socket, s.number) % 100000000, 10000 + socket % 100000, 20000 + socket % 100000,
-    10 + socket % 90, 1000 + s.number, socket % 40
-FROM numbers({POPS}) AS p, numbers({PREFIXES}) AS x, numbers({SAMPLES}) AS s
-"""
 
 
 def measure(out: Path, archives: list[Path]) -> dict[str, object]:
