@@ -69,6 +69,29 @@ _is_setting(value) if {
 }
 
 # METADATA
+# title: What a learning setting may add is not of its form
+# description: A hold-out of everything would learn for nobody.
+denials contains {"code": "malformed_input", "pop": pop, "prefix": null, "message": message} if {
+	some pop, vars in input.vars
+	some key, form in _learn_options
+	value := vars.learn[key]
+	not _is_learn_option(key, value)
+	message := sprintf("`vars.%s.learn.%s` is `%v`, not %s", [pop, key, value, form])
+}
+
+_learn_options := {
+	"hold_out_ppm": "a whole number from 0 to 999999",
+	"initrwnd": "a whole number of at least 1",
+}
+
+_is_learn_option("hold_out_ppm", value) if {
+	_is_limit(value)
+	value < 1000000
+}
+
+_is_learn_option("initrwnd", value) if _is_setting(value)
+
+# METADATA
 # title: A list of prefixes holds something else
 # description: Only canonical prefixes can be compared as text, which the other rules do.
 denials contains {"code": "malformed_input", "pop": list.pop, "prefix": null, "message": message} if {

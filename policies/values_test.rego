@@ -29,6 +29,21 @@ test_a_learning_setting_must_be_a_whole_positive_number if {
 	}
 }
 
+test_what_a_learning_setting_may_add_must_be_of_its_form if {
+	wrong := {"hold_out_ppm": [-1, 0.5, 1000000, "0", null], "initrwnd": [0, -1, 1.5, "1", null]}
+	every key, values in wrong {
+		every value in values {
+			malformed_input_of("fra2") & said(changed(sprintf("/vars/fra2/learn/%s", [key]), value)) != set()
+		}
+	}
+}
+
+test_any_share_but_all_of_the_destinations_may_be_held_out if {
+	every value in [0, 1, 999999] {
+		allowed(changed("/vars/fra2/learn/hold_out_ppm", value))
+	}
+}
+
 not_canonical := [
 	"198.51.100.1/24",
 	"198.51.100.0",

@@ -32,6 +32,17 @@ denials contains {"code": "initcwnd", "pop": pop, "prefix": null, "message": mes
 }
 
 # METADATA
+# title: A POP offers the destinations of learning too large a receive window
+denials contains {"code": "initrwnd", "pop": pop, "prefix": null, "message": message} if {
+	some pop, vars in input.vars
+	vars.learn.initrwnd > data.limits.initrwnd_max_segments
+	message := sprintf(
+		"initrwnd of %v, offered where windows are learned, is above %d segments",
+		[vars.learn.initrwnd, data.limits.initrwnd_max_segments],
+	)
+}
+
+# METADATA
 # title: A claim starts with too large a receive window
 denials contains {"code": "initrwnd", "pop": pop, "prefix": claim.prefix, "message": message} if {
 	some pop, vars in input.vars

@@ -61,6 +61,11 @@ def test_a_good_document_passes():
         (VARS | {"claims": {}}, "$.claims: `{}` must be of type array"),
         (VARS | {"learn": 3}, "$.learn: `3` must be learn or null"),
         (VARS | {"learn": LEARN | {"smooth_ppm": 0}}, "$.learn.smooth_ppm: `0` must be at least 1"),
+        (VARS | {"learn": LEARN | {"initrwnd": 0}}, "$.learn.initrwnd: `0` must be at least 1"),
+        (
+            VARS | {"learn": LEARN | {"hold_out_ppm": 1_000_000}},
+            "$.learn.hold_out_ppm: `1000000` must be at most 999999",
+        ),
         (
             VARS | {"learn": LEARN | {"initcwnd_max": 65536}},
             "$.learn.initcwnd_max: `65536` must be at most 65535",

@@ -1,5 +1,7 @@
 """What hosts are told: windows as they stand merge with what is selected, and learning knows its destinations."""
 
+from dataclasses import replace
+
 import pytest
 from decision_inputs import CLAUSE, NOW, PREFIXES, decided, measured, policy, rule
 from tidegate.told import claims, control, learn_settings
@@ -50,6 +52,11 @@ def test_no_host_is_control_of_a_rule_that_claims_nothing():
     assert control(a_policy, decided(a_policy), a_policy.fleet.pops[0], NOW) == ([], [])
 
 
+def learning(toward):
+    """Learning in one POP, without what a block need not say."""
+    return Learn("back_office", CLAUSE, ("ams1",), 500_000, 10**6, 10, 100, 600 * 10**6, toward, 0, None)
+
+
 @pytest.mark.parametrize(
     ("toward", "destinations"),
     [
@@ -59,8 +66,24 @@ def test_no_host_is_control_of_a_rule_that_claims_nothing():
     ],
 )
 def test_learned_windows_go_where_the_block_says(toward, destinations):
-    learn = Learn("back_office", CLAUSE, ("ams1",), 500_000, 10**6, 10, 100, 600 * 10**6, toward)
+    learn = learning(toward)
     settings = learn_settings(policy(learns=(learn,)), "ams1")
     assert settings is not None
     assert settings["toward"] == destinations
     assert learn_settings(policy(learns=(learn,)), "fra2") is None
+
+
+@pytest.mark.parametrize(
+    ("hold_out_ppm", "initrwnd", "told"),
+    [
+        (0, None, {}),
+        (100_000, None, {"hold_out_ppm": 100_000}),
+        (0, 300, {"initrwnd": 300}),
+        (1, 1, {"hold_out_ppm": 1, "initrwnd": 1}),
+    ],
+)
+def test_what_a_learn_block_need_not_say_is_told_where_it_does(hold_out_ppm, initrwnd, told):
+    learn = replace(learning(("origins",)), hold_out_ppm=hold_out_ppm, initrwnd=initrwnd)
+    settings = learn_settings(policy(learns=(learn,)), "ams1")
+    assert settings is not None
+    assert {key: settings.get(key) for key in ("hold_out_ppm", "initrwnd") if key in settings} == told

@@ -27,6 +27,8 @@ _LEARN: Final[dict[str, tuple[str, Dimension | None]]] = {
     "smooth_ppm": ("smooth", "ratio"),
     "every_us": ("every", "duration"),
     "expire_us": ("expire", "duration"),
+    "hold_out_ppm": ("hold_out of destinations", "ratio"),
+    "initrwnd": ("initrwnd", "segments"),
 }
 _NOTHING: Final[Document] = {
     "claims": [],
@@ -135,8 +137,8 @@ def _learn(old: Document | None, new: Document | None) -> Iterator[Setting]:
         yield Setting("learn", "off" if old is None else "on", "off" if new is None else "on", "learn")
         return
     for key, (name, dimension) in _LEARN.items():
-        if old[key] != new[key]:
-            yield Setting(name, _say(old[key], dimension), _say(new[key], dimension), "learn")
+        if old.get(key) != new.get(key):
+            yield Setting(name, _say(old.get(key), dimension), _say(new.get(key), dimension), "learn")
 
 
 def _hosts(old: list[str], new: list[str]) -> Iterator[Setting]:

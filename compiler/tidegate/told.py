@@ -45,11 +45,14 @@ def control(policy: Policy, outcome: Outcome, pop: Pop, watermark: datetime) -> 
 
 
 def learn_settings(policy: Policy, pop: str) -> dict[str, object] | None:
-    """The POP's Riptide settings; of several learn blocks that name a POP the first wins."""
+    """The POP's Riptide settings; of several learn blocks that name a POP the first wins.
+
+    What a block need not say is left out where it is not said.
+    """
     learn: Learn | None = next((learn for learn in policy.learns if pop in learn.pops), None)
     if learn is None:
         return None
-    return {
+    settings: dict[str, object] = {
         "toward": sorted(set(_destinations(learn, policy.fleet, pop)), key=prefix_order),
         "initcwnd_min": learn.initcwnd_min,
         "initcwnd_max": learn.initcwnd_max,
@@ -57,6 +60,11 @@ def learn_settings(policy: Policy, pop: str) -> dict[str, object] | None:
         "every_us": learn.every_us,
         "expire_us": learn.expire_us,
     }
+    if learn.hold_out_ppm:
+        settings["hold_out_ppm"] = learn.hold_out_ppm
+    if learn.initrwnd is not None:
+        settings["initrwnd"] = learn.initrwnd
+    return settings
 
 
 def _destinations(learn: Learn, fleet: Fleet, pop: str) -> Iterable[str]:

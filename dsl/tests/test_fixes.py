@@ -49,7 +49,9 @@ learn back_office {
   in       europe
   smooth   0.5 every 1s
   set      initcwnd between 10 and 100 segments
+  set      initrwnd 100 segments
   expire   10m
+  hold_out 10% of destinations
 }
 
 initcwnd documentation {

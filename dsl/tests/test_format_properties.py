@@ -48,7 +48,13 @@ CLAUSES = {
         "hold_out 10~% of prefixes",
         "active 2026-11-01 until 2027-02-01T06:00Z",
     ),
-    "learn": ("observe cwnd by destination", "toward peer_pops,origins", "smooth 0.5 every 1~s"),
+    "learn": (
+        "observe cwnd by destination",
+        "toward peer_pops,origins",
+        "smooth 0.5 every 1~s",
+        "set initrwnd 100~segments",
+        "hold_out 10~% of destinations",
+    ),
     "initcwnd": ("for ipv4,2001:db8::/32,192.0.2.0/24", "in all", "set initcwnd 20~segments"),
     "guard": (
         "watch treat",

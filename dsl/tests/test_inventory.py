@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import InputError, check_file, read_fleet, read_limits
 from tidegate_dsl.hosts import expand
@@ -112,6 +112,7 @@ def test_what_is_no_inventory_is_refused(tmp_path: Path, text: str) -> None:
         read_fleet(write(tmp_path, text))
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_damaged_inventory_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

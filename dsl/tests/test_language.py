@@ -75,6 +75,7 @@ class TestExample:
         assert rule.hold_out_ppm == 100_000
         assert not rule.ungated_fallback
         assert (learn.smooth_ppm, learn.every_us, learn.expire_us) == (500_000, 1_000_000, 600_000_000)
+        assert (learn.hold_out_ppm, learn.initrwnd) == (0, None)
         assert policy.tests[0].given == Membership("192.0.2.0/24", "fra2", "10" * 36, selected=False)
 
     def test_digest_is_that_of_the_files_bytes(self, tmp_path: Path) -> None:
@@ -132,6 +133,7 @@ class TestMeaning:
         assert result.policy.inventory == str(HERE / "fleet")
 
     @pytest.mark.parametrize("name", UNITS)
+    @settings(deadline=None)
     @given(mantissa=st.integers(0, 10**6), scale=st.integers(0, 9))
     def test_units_are_exact_or_refused(self, name: str, mantissa: int, scale: int) -> None:
         digits = str(mantissa).zfill(scale + 1)
@@ -204,6 +206,7 @@ def assert_only_diagnostics(text: str) -> None:
 
 
 class TestAnyText:
+    @settings(deadline=None)
     @given(st.text(st.characters(), max_size=200))
     @example("\ud800 \x00\x1b")
     @example("1" * 5000 + "." + "2" * 5000)
@@ -217,12 +220,13 @@ class TestAnyText:
         assert_only_diagnostics(POLICY.replace("fleet", path))
         assert [found.code for found in check(POLICY.replace("fleet", path)).diagnostics] == ["N108"]
 
+    @settings(deadline=None)
     @given(SALADS)
     def test_words_in_any_order_give_diagnostics(self, text: str) -> None:
         assert_only_diagnostics(text)
 
     @given(st.data())
-    @settings(max_examples=200)
+    @settings(max_examples=200, deadline=None)
     def test_a_damaged_policy_gives_diagnostics(self, data: st.DataObject) -> None:
         text = TEXT
         for _ in range(data.draw(st.integers(1, 4))):
@@ -231,6 +235,7 @@ class TestAnyText:
             text = text[:start] + data.draw(st.one_of(st.just(""), SALADS, st.text(max_size=5))) + text[end:]
         assert_only_diagnostics(text)
 
+    @settings(deadline=None)
     @given(st.integers(0, len(TEXT.splitlines()) - 1))
     def test_a_policy_without_one_line_has_few_errors(self, index: int) -> None:
         lines = TEXT.splitlines(keepends=True)

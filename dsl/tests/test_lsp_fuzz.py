@@ -79,6 +79,7 @@ def test_an_offset_comes_back_from_its_position(text: str, encoding: str) -> Non
             assert whole.offset(whole.position(offset)) == offset
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30), st.integers(0, 9), st.integers(0, 40))
 def test_a_position_beyond_the_text_is_its_end(text: str, line: int, character: int) -> None:
     whole = Text(text)
@@ -87,6 +88,7 @@ def test_a_position_beyond_the_text_is_its_end(text: str, line: int, character: 
     assert whole.position(offset) <= Position(line, character)
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab\n"), max_size=20), st.text(st.sampled_from("ab\n"), max_size=20))
 def test_a_change_of_lines_makes_the_new_text(old: str, new: str) -> None:
     change = Text(old).line_change(new)

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import judge
 from tidegate_dsl.membership import missed
@@ -63,6 +63,7 @@ def reference(membership: str, least: int | None, duty_ppm: int | None, flap_ppm
 PPM = st.none() | st.integers(0, 1_000_000) | st.sampled_from([333_333, 333_334, 500_000])
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("10."), min_size=1, max_size=128), st.none() | st.integers(1, 128), PPM, PPM)
 def test_agrees_with_counting(membership: str, least: int | None, duty: int | None, flap: int | None) -> None:
     rule = select(len(membership), least, duty, flap)

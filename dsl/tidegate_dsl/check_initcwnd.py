@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from ipaddress import ip_network
 
 from . import syntax
-from .diagnostics import replacement
+from .check_window import check_window
 from .model import Initcwnd
 from .prefixes import Network, check_prefix, order
-from .quantities import reduce
 from .repeats import check_repeats
 from .scope import Scope
 from .structure import find
@@ -21,7 +20,7 @@ def check_initcwnd(block: syntax.Block, scope: Scope) -> Initcwnd | None:
     set_ = find(clauses, syntax.SetWindow)
     networks = [_network(target, scope) for target in whose.targets] if whose else None
     pops = scope.pops(where) if where else None
-    segments = _segments(set_.segments, scope) if set_ else None
+    segments = check_window(set_, "initcwnd", scope.limits.initcwnd_max_segments, scope) if set_ else None
     if networks is None or pops is None or segments is None:
         return None
     whole = [network for network in networks if network is not None]
@@ -61,26 +60,3 @@ def _network(target: syntax.Name, scope: Scope) -> Network | None:
     if target.text in FAMILIES:
         return ip_network(FAMILIES[target.text])
     return check_prefix(target, scope.findings)
-
-
-def _segments(quantity: syntax.Quantity, scope: Scope) -> int | None:
-    value = reduce(quantity, "segments", scope.findings)
-    if value is None:
-        return None
-    most = scope.limits.initcwnd_max_segments
-    if value > most.value:
-        scope.findings.error(
-            "T104",
-            f"initcwnd of {quantity.text} is above the limit of {most.value}",
-            quantity.span,
-            notes=(f"limit set in {most.origin}",),
-            help=f"use `{most.value} segments`, or raise the limit in a reviewed change",
-            fix=replacement(quantity.span, f"{most.value} segments"),
-        )
-        return None
-    if value < 1:
-        scope.findings.error(
-            "T105", "an initcwnd of 0 segments sends nothing", quantity.span, help="use at least 1"
-        )
-        return None
-    return value

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from . import syntax
+from .check_window import check_window
 from .diagnostics import Edit, Fix, replacement
 from .membership import PPM
 from .model import Learn
@@ -12,7 +13,7 @@ from .quantities import reduce, reduce_within
 from .repeats import check_repeats
 from .scope import Scope
 from .structure import find
-from .vocabulary import EVERY_RANGE, EXPIRE_RANGE, SMOOTH_RANGE
+from .vocabulary import DESTINATIONS_RANGE, EVERY_RANGE, EXPIRE_RANGE, SMOOTH_RANGE
 
 _DIRECTIONS: Final[tuple[Literal["peer_pops", "origins"], ...]] = ("peer_pops", "origins")
 
@@ -35,6 +36,11 @@ def check_learn(block: syntax.Block, scope: Scope) -> Learn | None:
     lifetime = (
         reduce_within(expire.duration, "duration", EXPIRE_RANGE, "expire", scope.findings) if expire else None
     )
+    share = _hold_out(find(clauses, syntax.HoldOut), scope)
+    offered = find(clauses, syntax.SetWindow)
+    receive = (
+        check_window(offered, "initrwnd", scope.limits.initrwnd_max_segments, scope) if offered else None
+    )
     if expire and smooth and lifetime is not None and every is not None and lifetime < every:
         scope.findings.error(
             "C114",
@@ -45,6 +51,8 @@ def check_learn(block: syntax.Block, scope: Scope) -> Learn | None:
         )
         return None
     if pops is None or weight is None or every is None or bounds is None or lifetime is None:
+        return None
+    if share is None or (offered and receive is None):
         return None
     toward = find(clauses, syntax.Toward)
     if toward is None:
@@ -62,6 +70,8 @@ def check_learn(block: syntax.Block, scope: Scope) -> Learn | None:
         initcwnd_max=bounds[1],
         expire_us=lifetime,
         toward=tuple(direction for direction in _DIRECTIONS if direction in named),
+        hold_out_ppm=share,
+        initrwnd=receive,
     )
 
 
@@ -80,6 +90,13 @@ def check_one_learn_per_pop(learns: Iterable[tuple[syntax.Block, Learn]], scope:
             )
         for pop in learn.pops:
             owners.setdefault(pop, learn.name)
+
+
+def _hold_out(clause: syntax.HoldOut | None, scope: Scope) -> int | None:
+    """The share of the destinations in parts per million, 0 without the clause; None where it is reported."""
+    if clause is None:
+        return 0
+    return reduce_within(clause.share, "ratio", DESTINATIONS_RANGE, "hold_out", scope.findings)
 
 
 def _weight(weight: syntax.Quantity, scope: Scope) -> int | None:

@@ -17,6 +17,7 @@ from .vocabulary import (
     SIDES,
     TRAFFIC_CLASSES,
     VERDICTS,
+    WINDOWS,
 )
 
 Grammar = Callable[[Cursor, Token], syntax.Clause]
@@ -189,12 +190,17 @@ def _smooth(at: Cursor, first: Token) -> syntax.Clause:
     return syntax.Smooth("smooth", first.span.to(at.last), weight, every)
 
 
-def _set_initcwnd(at: Cursor, first: Token) -> syntax.Clause:
-    at.words("initcwnd", "between")
+def _set_learned(at: Cursor, first: Token) -> syntax.Clause:
+    window = at.choice(WINDOWS, "a window").text
+    at.forms = tuple(form for form in at.forms if window in form)
+    if window == "initrwnd":
+        segments = at.quantity("a number of segments")
+        return syntax.SetWindow(f"set {window}", first.span.to(at.last), segments)
+    at.words("between")
     low = at.quantity("a number of segments", before=("and",))
     at.words("and")
     high = at.quantity("a number of segments")
-    return syntax.SetInitcwnd("set", first.span.to(at.last), low, high)
+    return syntax.SetInitcwnd(f"set {window}", first.span.to(at.last), low, high)
 
 
 def _expire(at: Cursor, first: Token) -> syntax.Clause:
@@ -343,8 +349,9 @@ GRAMMARS: Final[dict[str, dict[str, Grammar]]] = {
         "toward": _toward,
         "in": _in,
         "smooth": _smooth,
-        "set": _set_initcwnd,
+        "set": _set_learned,
         "expire": _expire,
+        "hold_out": _hold_out("destinations"),
     },
     "initcwnd": {"for": _for, "in": _in, "set": _set_window},
     "guard": {

@@ -82,4 +82,5 @@ CODES: Final = {
     "W113": "a guard that can not judge in a POP",
     "W114": "a switchback longer than its rule's time",
     "W115": "a clause that has no effect without `abort`",
+    "W116": "a receive window below the windows that other POPs learn",
 }

@@ -30,6 +30,7 @@ class Limits:
     """What the checker reads of a limits file. Prefix lengths are the widest prefixes that a policy may treat."""
 
     initcwnd_max_segments: Limit
+    initrwnd_max_segments: Limit
     prefixes_per_pop_max: Limit
     new_prefixes_per_run_max: Limit
     prefix_length_min_ipv4: Limit
@@ -39,6 +40,7 @@ class Limits:
 
 _NUMBERS: Final = (
     "initcwnd_max_segments",
+    "initrwnd_max_segments",
     "prefixes_per_pop_max",
     "new_prefixes_per_run_max",
     "prefix_length_min_ipv4",

@@ -122,7 +122,21 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Learn:
-    """How far learned initial windows between POPs may grow (Riptide)."""
+    """How far learned initial windows between POPs may grow (Riptide).
+
+    Attributes:
+        name: the block's name.
+        clause: where it stands.
+        pops: where, sorted.
+        smooth_ppm: weight of the newest observation.
+        every_us: interval between two observations.
+        initcwnd_min: least learned window, segments.
+        initcwnd_max: most, segments.
+        expire_us: life of what was learned without a new observation.
+        toward: which destinations.
+        hold_out_ppm: share of the destinations that are observed and get no learned window; 0: none.
+        initrwnd: receive window that the destinations are offered at first, segments; None: the kernel's own.
+    """
 
     name: str
     clause: Clause
@@ -133,6 +147,8 @@ class Learn:
     initcwnd_max: int
     expire_us: int
     toward: tuple[Literal["peer_pops", "origins"], ...]
+    hold_out_ppm: int
+    initrwnd: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,14 +42,15 @@ def check_structure(
                 fix=_removed(first[clause.key], clause, source),
             )
         first.setdefault(clause.key, clause)
-    present = {key.split()[0] for key in first} | body.broken
     if "" in body.broken:
         return
-    missing = [rule for rule in rules.values() if rule.required and rule.keyword not in present]
-    for rule in missing:
+    for rule in rules.values():
+        key = f"{rule.keyword} {rule.subject}".strip()
+        if not rule.required or key in first or rule.keyword in body.broken:
+            continue
         findings.error(
             "P107",
-            f"{what} has no `{rule.keyword}`",
+            f"{what} has no `{key}`",
             header,
             help=f"add `{rule.forms[0]}`",
         )

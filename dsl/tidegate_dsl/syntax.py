@@ -152,7 +152,7 @@ class Limit(Clause):
 
 @dataclass(frozen=True, slots=True)
 class HoldOut(Clause):
-    """`hold_out N% of prefixes` of a rule, `hold_out N% of hosts` of an experiment."""
+    """`hold_out N% of prefixes` of a rule, `of hosts` of an experiment, `of destinations` of what is learned."""
 
     share: Quantity
 
@@ -212,7 +212,7 @@ class For(Clause):
 
 @dataclass(frozen=True, slots=True)
 class SetWindow(Clause):
-    """`set initcwnd N segments`."""
+    """`set initcwnd N segments` as it stands, `set initrwnd N segments` beside what is learned."""
 
     segments: Quantity
 

@@ -38,6 +38,7 @@ class ClauseRule:
         forms: how it is written, one entry a form.
         meaning: what it says, in one sentence: the specification, an editor's hover and error help show it.
         required: its block needs it.
+        subject: where it may stand once for each subject, the one that its block needs (`initcwnd` of `set`).
         repeats: it may stand any number of times; otherwise once, or once for each subject (`require windows`).
     """
 
@@ -46,6 +47,7 @@ class ClauseRule:
     meaning: str
     required: bool = False
     repeats: bool = False
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ EVERY_RANGE: Final = Range(100_000, 3_600_000_000)
 EXPIRE_RANGE: Final = Range(1_000_000, 7 * 86_400_000_000)
 RANK_RANGE: Final = Range(1, 1_000_000)
 HOLD_OUT_RANGE: Final = Range(0, 999_999)  # holding out everything would treat nothing
+DESTINATIONS_RANGE: Final = Range(1, 999_999)
 SMOOTH_RANGE: Final = Range(1, 1_000_000)
 TRANSFER_SIZE_RANGE: Final = Range(1, 1_000 * 1_000_000_000)
 SAMPLES_RANGE: Final = Range(1, 1_000_000)
@@ -246,6 +249,7 @@ REASONS: Final = (
 VERDICTS: Final = ("includes", "excludes")
 FAMILIES: Final = {"ipv4": "0.0.0.0/0", "ipv6": "::/0"}
 DIRECTIONS: Final = ("peer_pops", "origins")
+WINDOWS: Final = ("initcwnd", "initrwnd")
 FAILURES: Final = ("freeze", "release")
 RESERVED_NAMES: Final = ("all", "except", "membership")  # words that stand where a POP or group may
 
@@ -370,12 +374,18 @@ _LEARN = (
     ),
     ClauseRule(
         "set",
-        ("set initcwnd between N and N segments",),
-        "inclusive bounds of a learned window",
+        ("set initcwnd between N and N segments", "set initrwnd N segments"),
+        "inclusive bounds of a learned window, or the receive window that the destinations are offered at first",
         required=True,
+        subject="initcwnd",
     ),
     ClauseRule(
         "expire", ("expire DURATION",), "life of what was learned without a new observation", required=True
+    ),
+    ClauseRule(
+        "hold_out",
+        ("hold_out N% of destinations",),
+        "share of the destinations that are observed and get no learned window, as control",
     ),
 )
 _INITCWND = (

@@ -16,6 +16,7 @@ from .overlap import check_overlaps
 from .rules import check_rules
 from .selects import check_selects
 from .trials import check_experiments, check_guards
+from .windows import check_learns
 
 T = TypeVar("T")
 
@@ -40,3 +41,4 @@ def analyse(file: syntax.File, policy: Policy, source: Source, findings: Finding
     check_overlaps(applies, policy, dead, findings)
     check_guards(pairs("guard", policy.guards), policy, dead, findings)
     check_experiments(pairs("experiment", policy.experiments), policy, dead, findings)
+    check_learns(pairs("learn", policy.learns), findings)

@@ -1,0 +1,28 @@
+"""What is said of `learn` blocks: that one POP offers less than another learns to send."""
+
+from tidegate_dsl import syntax
+from tidegate_dsl.diagnostics import Findings
+from tidegate_dsl.model import Learn
+
+
+def check_learns(pairs: list[tuple[syntax.Block, Learn]], findings: Findings) -> None:
+    """Warn of receive windows that are narrower than what other POPs learn toward this one.
+
+    A POP has one block, so blocks are of different POPs, and the POPs of one block are each other's peers.
+    """
+    among_peers = [learn for _, learn in pairs if "peer_pops" in learn.toward]
+    widest = sorted(among_peers, key=lambda learn: learn.initcwnd_max, reverse=True)[:2]
+    for block, learn in pairs:
+        sender = next((each for each in widest if each is not learn or len(learn.pops) > 1), None)
+        if learn.initrwnd is None or learn not in among_peers or sender is None:
+            continue
+        if sender.initcwnd_max > learn.initrwnd:
+            offer = next(clause for clause in block.body.clauses if isinstance(clause, syntax.SetWindow))
+            findings.warning(
+                "W116",
+                f"only {learn.initrwnd} segments are offered, "
+                f"and other POPs learn windows of up to {sender.initcwnd_max}",
+                offer.segments.span,
+                notes=(f"learn {sender.name} on line {sender.clause.line}",),
+                help=f"offer `{sender.initcwnd_max} segments` or more, or learn less",
+            )
