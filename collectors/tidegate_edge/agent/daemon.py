@@ -6,7 +6,6 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +27,7 @@ MOST_CONVERSATIONS: Final = 32
 LOOK_NS: Final = 500_000_000
 LOOK_AT_LEAST_NS: Final = 1_000_000_000
 LOOK_SHARE: Final = 10
+STARVED_SHARE: Final = 100
 # Routing that changes comes in bursts; they end before the settings are made anew.
 SETTLE_NS: Final = 50_000_000
 
@@ -52,24 +52,26 @@ class Daemon:
         told: what requests ask about.
         access: who may ask.
         listener: the agent's socket.
-        watch: of the host's routing.
+        watch: of the host's routing; None where what is held does not depend on it.
     """
 
-    def __init__(self, told: Told, access: Access, listener: socket.socket, watch: Watch) -> None:
+    def __init__(self, told: Told, access: Access, listener: socket.socket, watch: Watch | None) -> None:
         self._told: Final = told
         self._access: Final = access
         self._listener: Final = listener
-        self._watch: Final = watch
         self._selector: Final = selectors.DefaultSelector()
         self._talking: Final[dict[Conversation, None]] = {}  # the oldest first
         self._stopped = False
         self._moved = False
+        if watch:
+            self._selector.register(watch, selectors.EVENT_READ, lambda: self._routing_changed(watch))
         self._said = ""
         self._looked_ns = 0
         self._look: Final = Timer(self._look_at_kernel, 0)
         self._timers: Final = [
             self._look,
             Timer(self._learn, 0),
+            Timer(self._look_for_starved, 0),
             Timer(self._revert, 0),
             Timer(self._resume, 0),
         ]
@@ -85,11 +87,10 @@ class Daemon:
             signal.signal(number, self._stop)
         self._selector.register(woken, selectors.EVENT_READ, lambda: os.read(woken, 512))
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
-        self._selector.register(self._watch.fileno(), selectors.EVENT_READ, self._routing_changed)
         notify(READY, self._status_line())
         while not self._stopped:
             self._wait()
-            self._drop_the_late()
+            self._drop()
         notify(STOPPING)
         for conversation in list(self._talking):
             self._end(conversation)
@@ -105,8 +106,8 @@ class Daemon:
     def _stop(self, _number: int, _frame: object) -> None:
         self._stopped = True
 
-    def _routing_changed(self) -> None:
-        if self._watch.changed():
+    def _routing_changed(self, watch: Watch) -> None:
+        if watch.changed():
             self._moved = True
             # No sooner than the last look allows: routing that never settles must not take the processor.
             soonest = max(now_ns() + SETTLE_NS, self._looked_ns)
@@ -128,6 +129,12 @@ class Daemon:
         began = now_ns()
         self._told.learning.step(began)
         return max(self._told.learning.every_ns - (now_ns() - began), 0)
+
+    def _look_for_starved(self) -> int:
+        began = now_ns()
+        self._told.starving.step()
+        # A host that is short of CPU does not need more to do.
+        return max(self._told.starving.every_ns, STARVED_SHARE * (now_ns() - began))
 
     def _revert(self) -> int:
         lifecycle = self._told.lifecycle
@@ -155,6 +162,8 @@ class Daemon:
         generation = reconciler.steering.generation if reconciler.steering else "none"
         ails = self._told.lifecycle.trouble or reconciler.trouble
         trouble = f"; {ails}" if ails else ""
+        if reconciler.instead:
+            trouble = f", short of CPU: {reconciler.instead} instead of BBR{trouble}"
         return (
             f"STATUS=generation {generation} by {reconciler.backend.name}, "
             f"repaired {reconciler.drift.repaired} times{trouble}"
@@ -170,8 +179,6 @@ class Daemon:
         except OSError:
             connection.close()
             return
-        if len(self._talking) >= MOST_CONVERSATIONS:
-            self._end(next(iter(self._talking)))
         conversation = Conversation(connection, peer, now_ns())
         self._talking[conversation] = None
         self._selector.register(conversation, selectors.EVENT_READ, lambda: self._receive(conversation))
@@ -200,12 +207,16 @@ class Daemon:
             self._end(conversation)
 
     def _end(self, conversation: Conversation) -> None:
-        with suppress(KeyError):
-            self._selector.unregister(conversation)
-        self._talking.pop(conversation, None)
+        self._selector.unregister(conversation)
+        del self._talking[conversation]
         conversation.close()
 
-    def _drop_the_late(self) -> None:
-        now = now_ns()
-        for conversation in [each for each in self._talking if each.ends_ns <= now]:
-            self._end(conversation)
+    def _drop(self) -> None:
+        """End those that are late, and the oldest where there are too many.
+
+        Between two waits: an event that waits for its turn must not meet a closed conversation.
+        """
+        now, too_many = now_ns(), len(self._talking) - MOST_CONVERSATIONS
+        for place, conversation in enumerate(list(self._talking)):
+            if place < too_many or conversation.ends_ns <= now:
+                self._end(conversation)

@@ -25,9 +25,11 @@ from .listener import listen
 from .peer import Access
 from .printing import tell
 from .reconcile import Reconciler
+from .starving import Starving
 
 KEEP: Final = "keep"
 REMOVE: Final = "remove"
+NOTHING: Final = "nothing"
 # For a command that is at it; another daemon does not go away.
 PATIENCE_S: Final = 5.0
 
@@ -46,6 +48,8 @@ class Settings:
         pins: where BPF's objects are pinned.
         per_request: whether BPF counts anew for each request of a connection.
         on_stop: `keep` or `remove` what the kernel holds.
+        when_starved: algorithm that takes BBR's place while the host is short of CPU, or `nothing`.
+        starved_every: from one look at the host's health to the next, nanoseconds.
     """
 
     steering: Path
@@ -57,6 +61,8 @@ class Settings:
     pins: Path
     per_request: bool
     on_stop: str
+    when_starved: str
+    starved_every: int
 
 
 def run_daemon(settings: Settings) -> None:
@@ -72,7 +78,7 @@ def run_daemon(settings: Settings) -> None:
         ends.enter_context(turn_to_write(settings.state, PATIENCE_S))
         choice = choose(settings.backend, backends(settings))
         click.echo(f"tidegate-agent: steers by {choice.backend.name}: {choice.why}", err=True)
-        watch = ends.enter_context(closing(Watch()))
+        watch = ends.enter_context(closing(Watch())) if choice.backend.follows_routing else None
         reconciler = Reconciler(choice, settings.state)
         lifecycle = Lifecycle(reconciler, settings.state)
         learning = ends.enter_context(closing(Learning(reconciler, settings.state)))
@@ -80,7 +86,8 @@ def run_daemon(settings: Settings) -> None:
         _leave_to(choice)
         listener = ends.enter_context(listen(settings.socket, access.group))
         ends.callback(settings.socket.unlink, missing_ok=True)
-        Daemon(Told(lifecycle, learning, settings.steering, settings.state), access, listener, watch).run()
+        told = Told(lifecycle, learning, _starving(settings, reconciler), settings.steering, settings.state)
+        Daemon(told, access, listener, watch).run()
         _stop(lifecycle, settings.on_stop)
 
 
@@ -90,6 +97,11 @@ def backends(settings: Settings) -> dict[str, Make]:
         BPF: lambda: BpfBackend(settings.cgroup, settings.pins, settings.per_request),
         ROUTES: RouteBackend,
     }
+
+
+def _starving(settings: Settings, reconciler: Reconciler) -> Starving:
+    instead = None if settings.when_starved == NOTHING else settings.when_starved
+    return Starving(reconciler, instead, settings.starved_every)
 
 
 def _resume(lifecycle: Lifecycle) -> None:

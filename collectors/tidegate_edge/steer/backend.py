@@ -113,6 +113,10 @@ class Backend(Protocol):
     def gates(self) -> bool:
         """Whether an algorithm can apply from so many bytes on."""
 
+    @property
+    def follows_routing(self) -> bool:
+        """Whether `apply` has to come again where the host's routing changed."""
+
     def attach(self) -> None:
         """Become effective, or stay so; mends what is missing.
 

@@ -74,6 +74,7 @@ class RouteBackend:
 
     name: Final = "routes"
     gates: Final = False
+    follows_routing: Final = True
 
     def __init__(self) -> None:
         self._placed = _NOTHING

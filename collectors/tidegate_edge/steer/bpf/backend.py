@@ -39,6 +39,7 @@ class BpfBackend:
 
     name: Final = "bpf"
     gates: Final = True
+    follows_routing: Final = False
 
     def __init__(
         self,
