@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tidegate_edge.agent.ask import ask
+from tidegate_edge.agent.daemon import MOST_CONVERSATIONS
 from tidegate_edge.errors import MISSING_PART, Failure
 
 pytestmark = pytest.mark.root
@@ -66,10 +67,13 @@ def steering(daemon):
 
 def test_members_of_the_group_may_read_and_not_change(public, place):
     path = steering(public)
+    public_file = place.with_name("steering.json")
+    public_file.write_bytes(path.read_bytes())
     with somebody(NOBODY, NOBODY):
         assert ask(place, "status").document["generation"] is None
         refusals = [ask(place, command) for command in ("flush", "confirm", "rollback")]
-    assert [each.exit_code for each in refusals] == [MISSING_PART] * 3
+        refusals += [ask(place, command, {"dry_run": True}, public_file) for command in ("apply", "flush")]
+    assert [each.exit_code for each in refusals] == [MISSING_PART] * 5
     assert all(f"user {NOBODY} may not" in each.message for each in refusals)
     assert ask(place, "apply", {}, path).exit_code == 0
     assert public.host.settings(CLAIM) == {"initcwnd": 32}
@@ -106,6 +110,21 @@ def test_those_who_say_nothing_keep_nobody_else_from_an_answer(running):
     with contextlib.ExitStack() as held:
         for _ in range(100):
             held.enter_context(connected(running))
+        assert running.status()["matches"]
+
+
+def test_one_that_makes_room_while_it_speaks_harms_nobody(running):
+    descriptors = Path(f"/proc/{running.process.pid}/fd")
+    idle = len(list(descriptors.iterdir()))
+    with contextlib.ExitStack() as held:
+        (oldest, *_) = [held.enter_context(connected(running)) for _ in range(MOST_CONVERSATIONS)]
+        running.awaits(lambda: len(list(descriptors.iterdir())) >= idle + MOST_CONVERSATIONS)
+        # Both are ready when the daemon looks next: the one that is too many, and the oldest.
+        running.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, running.process.pid, os.WSTOPPED | os.WNOWAIT)
+        held.enter_context(connected(running))
+        oldest.sendall(b"x")
+        running.process.send_signal(signal.SIGCONT)
         assert running.status()["matches"]
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from tidegate_edge.errors import ANSWER_IS_NO, BAD_INPUT, MISSING_PART, Failure
-from tidegate_edge.steer.algorithms import read_default
-from tidegate_edge.steer.default import decide_default, read_memory
 from tidegate_edge.steer.rivals import find_rivals
 from tidegate_edge.steer.steering import read_steering, steering_of
 
@@ -21,8 +19,9 @@ from .documents import (
 from .learning import Learning
 from .lifecycle import Lifecycle
 from .peer import Access, Peer
-from .protocol import Answer, Document, Request
+from .protocol import Answer, Document, Request, read_sent
 from .reconcile import Applied
+from .starving import Starving
 from .why import peer_address, why_document
 
 MOST_PROBATION_NS: Final = 86_400 * 10**9
@@ -35,12 +34,14 @@ class Told:
     Attributes:
         lifecycle: of the generations.
         learning: of windows.
+        starving: of BBR for CPU.
         steering: the steering file that Ansible writes.
         state: the state directory.
     """
 
     lifecycle: Lifecycle
     learning: Learning
+    starving: Starving
     steering: Path
     state: Path
 
@@ -76,9 +77,7 @@ def status_document(told: Told) -> Document:
     """
     lifecycle, reconciler = told.lifecycle, told.lifecycle.reconciler
     steering, wanted, held = reconciler.steering, reconciler.wanted, reconciler.held()
-    default = decide_default(
-        steering.default_congestion_control if steering else None, read_default(), read_memory(told.state)
-    )
+    default = reconciler.default(steering)
     claims = claims_document(wanted, reconciler.left, held)
     trouble = lifecycle.trouble or reconciler.trouble
     effective = held.attached or not wanted.settings
@@ -104,6 +103,7 @@ def status_document(told: Told) -> Document:
         },
         "reverted": lifecycle.reverted,
         "learned": told.learning.document(),
+        "starved": told.starving.document(),
         "trouble": trouble,
         "steering_file": _file(told.steering),
         "rivals": [asdict(each) for each in find_rivals()],
@@ -112,9 +112,8 @@ def status_document(told: Told) -> Document:
 
 def apply(told: Told, request: Request) -> Answer:
     """A generation comes: for good, on probation, or only to be foreseen."""
-    if request.file is None:
-        raise Failure("`apply` comes with a steering file", exit_code=BAD_INPUT)
-    steering = steering_of(request.file.text, request.file.name)
+    file = read_sent(request)
+    steering = steering_of(file.text, file.name)
     backend = told.lifecycle.reconciler.backend.name
     if request.arguments.get("dry_run"):
         foreseen = told.lifecycle.reconciler.foresee(steering)
@@ -124,7 +123,7 @@ def apply(told: Told, request: Request) -> Answer:
         isinstance(probation_ns, int) and 0 < probation_ns <= MOST_PROBATION_NS
     ):
         raise Failure("a generation is confirmed within a day", exit_code=BAD_INPUT)
-    applied = told.lifecycle.apply(steering, request.file.text, probation_ns)
+    applied = told.lifecycle.apply(steering, file.text, probation_ns)
     return _done(applied_document(steering.generation, backend, applied, told.lifecycle.probation()))
 
 
@@ -166,7 +165,8 @@ def _permitted(request: Request, peer: Peer, access: Access) -> Do:
     do = COMMANDS.get(request.command)
     if do is None:
         raise Failure(f"the daemon knows no command `{request.command}`", exit_code=BAD_INPUT)
-    changes = request.command in CHANGES and not request.arguments.get("dry_run")
+    # A dry run too: it reads a file that may be slow or large, and has the kernel load an algorithm's module.
+    changes = request.command in CHANGES
     if not (access.may_change(peer) if changes else access.may_read(peer)):
         raise Failure(
             f"`{request.command}` was refused: user {peer.uid} may not ask for it",

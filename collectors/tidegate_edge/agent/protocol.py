@@ -26,11 +26,11 @@ class SentFile:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for; `arguments` are checked by the command that reads them."""
+    """What is asked for; `arguments` are checked by the command that reads them, `descriptor`: of a file sent."""
 
     command: str
     arguments: Document
-    file: SentFile | None = None
+    descriptor: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ def request_line(command: str, arguments: Document) -> bytes:
 
 
 def request_of(line: bytes, descriptor: int | None) -> Request:
-    """Read a request; a file that came with it is read whole.
+    """Read a request; a file that came with it is not touched yet.
 
     Raises:
-        Failure: it is none, or its file is no regular one, or larger than 16 MiB.
+        Failure: it is none.
     """
     try:
         document = json.loads(line)
@@ -61,8 +61,7 @@ def request_of(line: bytes, descriptor: int | None) -> Request:
         raise Failure(f"this is no request: {error}", exit_code=BAD_INPUT) from error
     if not isinstance(command, str) or not isinstance(arguments, dict):
         raise Failure("this is no request: a command is a word, its arguments an object", exit_code=BAD_INPUT)
-    name = Path(str(arguments.get("name", "the file sent")))
-    return Request(command, arguments, None if descriptor is None else _read(descriptor, name))
+    return Request(command, arguments, descriptor)
 
 
 def answer_line(answer: Answer) -> bytes:
@@ -82,7 +81,15 @@ def answer_of(line: bytes) -> Answer:
         raise ValueError(str(error)) from error
 
 
-def _read(descriptor: int, name: Path) -> SentFile:
+def read_sent(request: Request) -> SentFile:
+    """Read the file that came with a request whole.
+
+    Raises:
+        Failure: none came, or it is no regular file, or larger than 16 MiB, or can't be read.
+    """
+    name, descriptor = Path(str(request.arguments.get("name", "the file sent"))), request.descriptor
+    if descriptor is None:
+        raise Failure(f"`{request.command}` comes with a steering file", exit_code=BAD_INPUT)
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):  # a pipe would hold the daemon up
         raise Failure(f"{name}: no regular file", exit_code=BAD_INPUT)
