@@ -262,3 +262,21 @@ def test_routes_give_way_to_bpf_and_come_back_without_a_trace_of_the_other(by_bp
     by_bpf.start("--backend", "bpf", "--cgroup", cgroup)
     assert host.routes(CLAIM) == []
     assert by_bpf.states() == {CLAIM: "holds"}
+
+
+def test_a_ledger_that_cannot_be_replaced_leaves_the_kernel_at_the_generation_before(running, transfer):
+    host = running.host
+    ledger = host.directory / "state" / "generations.json"
+    before = ledger.read_bytes()
+    ledger.unlink()
+    ledger.mkdir()
+    host.steer((CLAIM, {"initcwnd": 50}), generation="2222222222222222")
+    assert "generations.json: Is a directory" in running.apply(exit_code=3)
+    assert stands(host)
+    assert running.status()["generation"] == "0123456789abcdef"
+    ledger.rmdir()
+    ledger.write_bytes(before)
+    running.end(signal.SIGKILL)
+    running.start()
+    assert (running.status()["generation"], running.status()["matches"]) == ("0123456789abcdef", True)
+    assert transfer.flows()

@@ -89,6 +89,14 @@ def check(file: Path, as_json: bool) -> None:
     "--on-stop", type=click.Choice(["keep", "remove"]), default="keep", show_default=True,
     help="What becomes of the settings when the daemon is stopped; keep: a restart makes no gap.",
 )  # fmt: skip
+@click.option(
+    "--when-starved", type=click.Choice(["cubic", "reno", "nothing"]), default="cubic", show_default=True,
+    help="Takes BBR's place for new connections while this host is short of CPU.",
+)  # fmt: skip
+@click.option(
+    "--starved-every", callback=duration_ns, default="5s", show_default=True,
+    help="From one look at the host's health to the next.",
+)  # fmt: skip
 def run(state_dir: Path, socket: Path | None, **given: Any) -> None:  # noqa: ANN401 — click's own keywords
     """Run the daemon that keeps the kernel at the generation applied last."""
     from .run import Settings, run_daemon  # noqa: PLC0415 — numpy and pyroute2 take 0.3 s, which others need not wait for

@@ -147,6 +147,10 @@ def status_lines(document: Document) -> list[str]:
             f"in {pending['seconds_left']} s"
         )
     lines += [f"{each['prefix']}: {each['state']}" for each in claims if each["state"] != "holds"]
+    starved = document["starved"]
+    if starved and starved["fallen_back"]:
+        lines.append(f"short of CPU: new connections get {starved['instead']} where the generation says BBR")
+    lines += [f"short of CPU or not: {starved['trouble']}"] if starved and starved["trouble"] else []
     default = document["default_congestion_control"]
     if not default["matches"]:
         lines.append(f"default congestion control: {default['found']}, wanted {default['wanted']}")

@@ -14,6 +14,7 @@ from tidegate_edge.riptide import (
     learn,
     restarts_after_idle,
 )
+from tidegate_edge.steer.boottime import boot_id
 from tidegate_edge.steer.durable import write_whole
 from tidegate_edge.steer.steering import Learn
 
@@ -54,7 +55,7 @@ class Learning:
         """One interval; what fails is told in `trouble`, and the windows stay as they are.
 
         Args:
-            now_ns: of a clock that never goes back.
+            now_ns: CLOCK_BOOTTIME.
         """
         steering = self._reconciler.steering
         self._now_us = now_ns // 1000
@@ -99,12 +100,17 @@ class Learning:
 
     def _recalled(self, settings: Learn) -> State:
         try:
-            return from_document(json.loads(self._path.read_bytes()), settings, self._now_us)
-        except (OSError, ValueError, RecursionError, Failure):
+            kept = json.loads(self._path.read_bytes())
+            # How long a host was off, nobody knows; the clock of one boot tells how long only the daemon was.
+            if kept["boot"] != boot_id():
+                return State()
+            return from_document(kept, settings, int(kept["at_us"]))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, Failure):
             return State()  # what was learned is learned again
 
     def _keep(self, now_ns: int) -> None:
         if self._settings and now_ns - self._kept_ns >= KEEP_NS:
             self._kept_ns = now_ns
-            document = as_document(self._state, self._settings, self._now_us)
+            learned = as_document(self._state, self._settings, self._now_us)
+            document = {"boot": boot_id(), "at_us": self._now_us, **learned}
             write_whole(self._path, json.dumps(document).encode(), READABLE)

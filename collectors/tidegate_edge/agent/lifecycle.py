@@ -5,6 +5,7 @@ full nothing changes, and a daemon that is killed in between starts with the gen
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -142,13 +143,19 @@ class Lifecycle:
         return self._change(confirmed(Ledger(self._ledger.confirmed), None), None)
 
     def _change(self, ledger: Ledger, steering: Steering | None) -> Applied:
-        staged = stage_ledger(ledger, self._state)
+        staged, before = stage_ledger(ledger, self._state), self.reconciler.steering
         try:
             applied = self.reconciler.apply(steering)
         except Failure:
             staged.drop()
             raise
-        staged.commit()
+        try:
+            staged.commit()
+        except Failure:
+            if self._resumed:  # else nobody knows what was there before
+                with suppress(Failure):
+                    self.reconciler.apply(before)
+            raise
         self._ledger, self._resumed, self.trouble = ledger, True, None
         drop_others(ledger, self._state)
         return applied

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tidegate_edge.errors import Failure
+from tidegate_edge.starved import without_bbr
 from tidegate_edge.steer.algorithms import read_default, require_algorithms, require_default_allowed
 from tidegate_edge.steer.backend import Choice, Frozen, Held, Outcome
 from tidegate_edge.steer.claims import NOTHING_WANTED, Settings, Wanted, want
@@ -50,6 +51,9 @@ class Reconciler:
     Args:
         choice: the backends.
         state: directory in which the host's own default algorithm is remembered.
+
+    Attributes:
+        instead: the algorithm that takes BBR's place; None: none does.
     """
 
     def __init__(self, choice: Choice, state: Path) -> None:
@@ -61,6 +65,7 @@ class Reconciler:
         self.outcome: Outcome | None = None
         self.drift = Drift()
         self.trouble: str | None = None
+        self.instead: str | None = None
         self._state: Final = state
         self._left: Mapping[Prefix, Settings] | None = None
         self._tried_ns = 0
@@ -71,9 +76,9 @@ class Reconciler:
         Raises:
             Failure: the host lacks an algorithm, or can't be read.
         """
-        wanted = self._want(steering, self.learned)
+        wanted = self._want(steering, self._still_learned(steering))
         held = self.backend.read().settings
-        return Applied(wanted, held, wanted.settings, self._default(steering))
+        return Applied(wanted, held, wanted.settings, self.default(steering))
 
     def apply(self, steering: Steering | None) -> Applied:
         """Have the kernel hold a generation, None: nothing of ours.
@@ -81,22 +86,23 @@ class Reconciler:
         Raises:
             Failure: the host lacks what it needs, or refuses. The kernel then holds the generation before.
         """
-        wanted = self._want(steering, self.learned)
+        learned = self._still_learned(steering)
+        wanted = self._want(steering, learned)
         before = self.backend.read().settings
         kept, kept_wanted = self.steering, self.wanted
         try:
             outcome = self._write(steering, wanted)
-            default = self._default(steering)
+            default = self.default(steering)
             make_default(default, self._state)
+            after = self.backend.read().settings
         except Failure:
             # Where there was no generation, nobody knows what belongs there: it is left as it is.
             if self._left is not None:
                 with suppress(Failure):  # the next look tries again
                     self._write(kept, kept_wanted)
             raise
-        self.steering, self.wanted, self.outcome, self.trouble = steering, wanted, outcome, None
-        after = self.backend.read().settings
-        self._left = after
+        self.steering, self.learned, self.wanted, self.outcome = steering, learned, wanted, outcome
+        self._left, self.trouble = after, None
         return Applied(wanted, before, after, default, outcome)
 
     def learn(self, learned: Mapping[Prefix, int]) -> None:
@@ -107,11 +113,28 @@ class Reconciler:
         """
         if self.steering is None or learned == self.learned:
             return
-        wanted = self._want(self.steering, learned)
-        if wanted.settings != self.wanted.settings:
-            self.outcome = self._write(self.steering, wanted)
-            self._left = self.backend.read().settings
-        self.wanted, self.learned = wanted, learned
+        self._change(self.steering, learned)
+        self.learned = learned
+
+    def replace_bbr(self, instead: str | None) -> None:
+        """Have new connections start with another algorithm wherever the generation says BBR.
+
+        Args:
+            instead: the algorithm; None: BBR again.
+
+        Raises:
+            Failure: the kernel refuses; it is to be tried again.
+        """
+        if instead == self.instead:
+            return
+        before, self.instead = self.instead, instead
+        try:
+            if self.steering is not None:
+                self._change(self.steering, self.learned)
+                make_default(self.default(self.steering), self._state)
+        except Failure:
+            self.instead = before
+            raise
 
     def look(self, now_ns: int, *, moved: bool) -> None:
         """Read the kernel back, and mend what is not as it was left; tells of its trouble in `trouble`.
@@ -136,7 +159,17 @@ class Reconciler:
             Failure: the kernel refuses.
         """
         self.backend.remove()
-        make_default(self._default(None), self._state)
+        make_default(self.default(None), self._state)
+
+    def default(self, steering: Steering | None) -> DefaultChange:
+        """What a generation makes of the host's default algorithm.
+
+        Raises:
+            Failure: what was remembered of it can't be read.
+        """
+        stated = self._stated(steering) if steering else None
+        wanted = stated.default_congestion_control if stated else None
+        return decide_default(wanted, read_default(), read_memory(self._state))
 
     @property
     def left(self) -> Mapping[Prefix, Settings]:
@@ -162,7 +195,7 @@ class Reconciler:
             self._left = after.settings
             if (before.attached, before.settings) == (after.attached, after.settings):
                 mended = ()  # nothing could be mended: a link is down, say
-        default = self._default(self.steering)
+        default = self.default(self.steering)
         if default.before != default.after:
             make_default(default, self._state)
             mended = (*mended, f"default congestion control {default.before}")
@@ -186,6 +219,13 @@ class Reconciler:
         kinds = (("missing", gone), ("surplus", more), ("changed", other))
         return tuple(f"{len(prefixes)} {kind}" for kind, prefixes in kinds if prefixes)
 
+    def _change(self, steering: Steering, learned: Mapping[Prefix, int]) -> None:
+        wanted = self._want(steering, learned)
+        if wanted.settings != self.wanted.settings:
+            self.outcome = self._write(steering, wanted)
+            self._left = self.backend.read().settings
+        self.wanted = wanted
+
     def _write(self, steering: Steering | None, wanted: Wanted) -> Outcome | None:
         if steering is None:
             self.backend.remove()
@@ -195,14 +235,18 @@ class Reconciler:
             self.backend.attach()
         return self.backend.apply(steering.generation, wanted.settings)
 
+    def _still_learned(self, steering: Steering | None) -> Mapping[Prefix, int]:
+        """Windows that hold under a generation: others' bounds were not these, and the next interval learns anew."""
+        same = steering and self.steering and steering.learn == self.steering.learn
+        return self.learned if same else {}
+
     def _want(self, steering: Steering | None, learned: Mapping[Prefix, int]) -> Wanted:
         if steering is None:
             return NOTHING_WANTED
         require_algorithms(steering.algorithms)
         if steering.default_congestion_control:
             require_default_allowed(steering.default_congestion_control)
-        return want(steering, learned, gates=self.backend.gates)
+        return want(self._stated(steering), learned, gates=self.backend.gates)
 
-    def _default(self, steering: Steering | None) -> DefaultChange:
-        wanted = steering.default_congestion_control if steering else None
-        return decide_default(wanted, read_default(), read_memory(self._state))
+    def _stated(self, steering: Steering) -> Steering:
+        return without_bbr(steering, self.instead) if self.instead else steering

@@ -31,4 +31,9 @@ class Moment:
 
 def this_moment() -> Moment:
     """Now."""
-    return Moment(BOOT_ID.read_text(encoding="ascii").strip(), time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+    return Moment(boot_id(), time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+
+
+def boot_id() -> str:
+    """The kernel's name of this boot."""
+    return BOOT_ID.read_text(encoding="ascii").strip()
