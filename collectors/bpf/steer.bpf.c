@@ -103,11 +103,12 @@ static __always_inline bool read_remote(struct bpf_sock_ops *ops, __be32 *addres
 
 static __always_inline struct settings *settings_for(struct bpf_sock_ops *ops)
 {
-	struct prefix remote = {.length = ADDRESS_LENGTH};
 	struct settings *found;
+	struct prefix remote;
 	__u32 slot = 0;
 	void *trie;
 
+	remote.length = ADDRESS_LENGTH; /* an initialiser would lie in .rodata, whose empty BTF Linux 5.10 refuses */
 	if (!read_remote(ops, remote.address))
 		return NULL;
 	trie = bpf_map_lookup_elem(&policy_1, &slot);

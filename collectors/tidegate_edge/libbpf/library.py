@@ -165,7 +165,7 @@ def reason(what: str, code: int, said: list[str], needs: Needs) -> str:
         return f"it takes {needs.capabilities}, which this process lacks"
     if not KERNEL_BTF.exists():
         return f"the kernel has no BTF ({KERNEL_BTF}): it is older than 5.4 or built without CONFIG_DEBUG_INFO_BTF"
-    because = _verdict(said) or (said[-1].strip() if said else os.strerror(code))
+    because = _verdict(said) or (said[0].strip() if said else os.strerror(code))
     return f"{what} (Linux {os.uname().release}; it takes {needs.linux}): {because}"
 
 
