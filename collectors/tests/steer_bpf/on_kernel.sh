@@ -6,6 +6,7 @@
 set -eu
 package=$1
 shift
+options=$(for each in "$@"; do printf "'%s' " "$each"; done)
 here=$(cd "$(dirname "$0")" && pwd)
 collectors=$(cd "$here/../.." && pwd)
 work=$(mktemp -d)
@@ -77,7 +78,7 @@ ip link set lo up
 cd /repository
 read -r _ _ version _ </proc/version
 $python -m pytest -q -p no:cacheprovider --import-mode=importlib -c /dev/null --rootdir . \\
-    -o markers=root --color=no --tb=short -ra collectors/tests/steer_bpf $@
+    -o markers=root --color=no --tb=short -ra collectors/tests/steer_bpf $options
 echo "exit code \$? on Linux \$version"
 echo o >/proc/sysrq-trigger
 while :; do read -r _ || :; done
