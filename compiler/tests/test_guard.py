@@ -2,7 +2,7 @@
 
 import ipaddress
 import json
-import time
+import resource
 from pathlib import Path
 
 import pytest
@@ -144,7 +144,10 @@ def test_own_prefixes_are_those_that_overlap(claimed, own, origins):
 
 
 def test_a_large_fleet_is_judged_in_time():
-    """50 POPs of 500 claims and 100 own prefixes each, in a quarter of the time that OPA is given."""
+    """50 POPs of 500 claims and 100 own prefixes each, with CPU for a quarter of the time that OPA is given.
+
+    CPU and not time by the clock: that is what a busy machine leaves alone.
+    """
     own = {f"pop{i}": [f"3ffe:{i:x}:{j + 1:x}::/48" for j in range(100)] for i in range(50)}
     fleet = {
         "schema_version": 1,
@@ -153,10 +156,12 @@ def test_a_large_fleet_is_judged_in_time():
     }
     claims = [claim(f"3fff:1:{i + 1:x}:100::/56") for i in range(500)]
     document = vars_document({pop: variables(pop, claims) for pop in own}, fleet)
-    started = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     verdict = judge(document)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert verdict.denials == ()
-    assert time.monotonic() - started < TIMEOUT_SECONDS / 4
+    took_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert 0 < took_s < TIMEOUT_SECONDS / 4
 
 
 def program(path, script):
