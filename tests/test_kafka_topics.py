@@ -29,15 +29,8 @@ def role(sasl, tmp_path):
     """Runs the role on a topic with variables over the small ones; returns the module's result."""
     brokers, client_config = sasl
     subprocess.run([ROOT / "playbooks/link-collection.sh"], check=True)
-    play = {
-        "name": "Topics",
-        "hosts": "localhost",
-        "gather_facts": False,
-        "roles": ["tidegate.edge.kafka_topics"],
-    }
-    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
 
-    def run(topic, *arguments, **variables):
+    def run(topic, *arguments, timeout_s=30, **variables):
         given = {
             "kafka_topics_brokers": brokers,
             "kafka_topics_client_config": str(client_config),
@@ -47,6 +40,14 @@ def role(sasl, tmp_path):
             "kafka_topics_topics": [{"name": topic}],
             **variables,
         }
+        play = {
+            "name": "Topics",
+            "hosts": "localhost",
+            "gather_facts": False,
+            "module_defaults": {"tidegate.edge.kafka_topic": {"timeout": timeout_s}},
+            "roles": ["tidegate.edge.kafka_topics"],
+        }
+        (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
         ran = subprocess.run(
             [
                 "ansible-playbook",
@@ -84,11 +85,11 @@ def changed(answer):
 def topic_of(kafka, name):
     """Partitions and settings, as the broker has them; None if there is no such topic."""
     admin = AdminClient(kafka.settings())
-    topics = admin.list_topics(timeout=10).topics
+    topics = admin.list_topics(timeout=30).topics
     if name not in topics:
         return None
     (future,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name)]).values()
-    return len(topics[name].partitions), {key: entry.value for key, entry in future.result(10).items()}
+    return len(topics[name].partitions), {key: entry.value for key, entry in future.result(30).items()}
 
 
 def test_a_topic_is_shown_then_made_then_left_alone(kafka, role):
@@ -125,7 +126,7 @@ def test_partitions_are_added_and_named_settings_alone_are_changed(kafka, role):
     [
         ({"kafka_topics_partitions": 1}, "has 2 partitions, and Kafka can take none away"),
         ({"kafka_topics_replication_factor": 3}, "has 1 replicas of each partition"),
-        ({"kafka_topics_brokers": ["127.0.0.1:1"]}, "the brokers 127.0.0.1:1"),
+        ({"kafka_topics_brokers": ["127.0.0.1:1"], "timeout_s": 2}, "the brokers 127.0.0.1:1"),
     ],
 )
 def test_what_can_not_be_done_is_refused_and_changes_nothing(kafka, role, variables, told):
