@@ -85,4 +85,4 @@ def collecting(network, fleet_json, directory):
         for collector in collectors:
             assert collector.poll() is None, "a collector ended too early"
             collector.terminate()
-            assert collector.wait(timeout=10) == 0
+            assert collector.wait(timeout=60) == 0
