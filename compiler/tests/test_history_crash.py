@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from test_history import RATES, SELECT, found, is_kept, keep, mark, sampled
 from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import open_store
@@ -38,6 +39,7 @@ with open_store("chdb://" + sys.argv[1]) as client:
 """
 
 
+@pytest.mark.timeout(900)  # each kill is a process and a store of its own
 def test_a_run_killed_between_any_two_writes_is_mended_by_the_next(tmp_path):
     at, kept = mark(len(RATES)), []
     with open_store(f"chdb://{tmp_path / 'whole'}") as client:
@@ -49,7 +51,7 @@ def test_a_run_killed_between_any_two_writes_is_mended_by_the_next(tmp_path):
         store = tmp_path / f"store{writes}"
         run = subprocess.run(
             [sys.executable, "-c", CRASHING, str(store), str(writes), str(Path(__file__).parent)],
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=240, check=False,
         )  # fmt: skip
         if run.returncode == 0:
             break

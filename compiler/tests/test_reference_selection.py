@@ -43,7 +43,7 @@ HEALTH = {  # what the reference calls a column of host_health
     "queued_us": "run_delay_us",
     "cpus": "cpus",
 }
-WITH_HISTORY = 0.35  # of the policies; all are selected by from closed windows alone
+WITH_HISTORY = 0.2  # of the policies; all are selected by from closed windows alone
 
 
 @pytest.fixture(scope="module")
