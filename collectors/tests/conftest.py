@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tidegate_edge.agent.ask import ask
+from tidegate_edge.steer.bpf.cgroup import root_of_cgroups
 
 AGENT = Path(sys.executable).with_name("tidegate-agent")
 
@@ -20,6 +21,14 @@ def run(*argv, check=True, **options):
     )
     assert not check or result.returncode == 0, f"{argv}: {result.returncode}\n{result.stdout}{result.stderr}"
     return result
+
+
+def awaits(condition, seconds=60, otherwise=lambda: "not within the time"):
+    """Poll until it is true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, otherwise()
+        time.sleep(0.02)
 
 
 @dataclass(frozen=True)
@@ -87,9 +96,7 @@ class Host:
         run("ip", "-n", self.peer, "address", "add", f"{address}/32", "dev", "up0")
 
     def awaits(self, condition):
-        deadline = time.monotonic() + 10
-        while not condition():
-            assert time.monotonic() < deadline
+        awaits(condition)
 
     def links_carry(self):
         return not [
@@ -135,6 +142,7 @@ class Daemon:
     environment: dict
     socket: Path
     pins: Path
+    under: tuple = ()
     process: subprocess.Popen | None = None
 
     @property
@@ -144,7 +152,7 @@ class Daemon:
     def argv(self, *more):
         # Not `ip netns exec`, which hides the cgroups and the BPF file system.
         inside = ["nsenter", f"--net=/run/netns/{self.host.name}"]
-        return [str(each) for each in (*inside, *self.host.argv("run"), *self.options, *more)]
+        return [str(each) for each in (*self.under, *inside, *self.host.argv("run"), *self.options, *more)]
 
     def start(self, *more):
         """Start it, and wait until it answers."""
@@ -173,11 +181,8 @@ class Daemon:
         self.process.send_signal(number)
         return self.process.wait(timeout=60)
 
-    def awaits(self, condition, seconds=60):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.02)
+    def awaits(self, condition):
+        awaits(condition, otherwise=self.log.read_text)
 
 
 @pytest.fixture
@@ -190,6 +195,50 @@ def daemon(host):
     if made.process and made.process.poll() is None:
         made.process.kill()
         made.process.wait(timeout=60)
+
+
+@pytest.fixture
+def cgroup():
+    """A cgroup of its own to attach to, so that no other process of this machine is steered."""
+    made = root_of_cgroups() / f"tidegate-{os.getpid()}"
+    made.mkdir()
+    yield made
+    awaits(lambda: removed(made))
+
+
+def removed(cgroup):
+    """Whether the cgroup is gone, which it can be once the processes that were killed in it are."""
+    try:
+        cgroup.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def bpf_files(tmp_path):
+    """A BPF file system that goes with the test."""
+    where = tmp_path / "bpf"
+    where.mkdir()
+    run("mount", "-t", "bpf", "bpf", where)
+    yield where
+    run("umount", "-l", where)
+
+
+@pytest.fixture
+def bpf_daemon(daemon, cgroup, bpf_files):
+    """A daemon that steers a cgroup of its own by BPF, started."""
+    assert daemon.pins.parent == bpf_files
+    daemon.start("--backend", "bpf", "--cgroup", cgroup)
+    return daemon
+
+
+@pytest.fixture
+def entering(cgroup):
+    """The words before a command by which it runs in the cgroup."""
+    return ("sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(cgroup))
 
 
 SENDER = """
@@ -231,11 +280,11 @@ class Transfer:
     def flows(self):
         """Some more bytes arrive from now on."""
         before = self.received()
-        deadline = time.monotonic() + 60
-        while self.received() < before + (1 << 17):
-            assert self.process.poll() is None
-            assert time.monotonic() < deadline, "the transfer stands still"
-            time.sleep(0.02)
+        awaits(
+            lambda: self.received() >= before + (1 << 17) or self.process.poll() is not None,
+            otherwise=lambda: "the transfer stands still",
+        )
+        assert self.process.poll() is None
         return True
 
     def received(self):

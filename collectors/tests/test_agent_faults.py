@@ -6,7 +6,6 @@ import signal
 import subprocess
 
 import pytest
-from tidegate_edge.steer.bpf.cgroup import root_of_cgroups
 
 pytestmark = pytest.mark.root
 CLAIM = "198.18.7.0/24"
@@ -119,6 +118,7 @@ def test_a_steering_file_that_is_no_file_does_not_hold_the_daemon_up(running):
     path.unlink()
     os.mkfifo(path)
     assert "no regular file" in running.apply(exit_code=2)
+    assert "no regular file" in running.status()["steering_file"]["error"]
 
 
 @pytest.fixture
@@ -196,31 +196,14 @@ def test_a_policy_cgroup_that_is_missing_is_said_and_routes_steer_instead(daemon
 
 
 @pytest.fixture
-def cgroup(host):
-    """A cgroup of its own for the policy, so that no other process of this machine is steered."""
-    made = root_of_cgroups() / host.name
-    made.mkdir()
-    yield made
-    if made.exists():
-        made.rmdir()
-
-
-@pytest.fixture
-def by_bpf(daemon, cgroup):
-    """A daemon that holds a claim by BPF, in a BPF file system of its own."""
-    files = daemon.pins.parent
-    files.mkdir()
-    host_mount("mount", "-t", "bpf", "bpf", files)
-    try:
-        daemon.start("--backend", "bpf", "--cgroup", cgroup)
-        daemon.host.steer((CLAIM, BBR))
-        daemon.apply()
-        assert daemon.states() == {CLAIM: "holds"}
-        yield daemon
-        assert daemon.ask("flush").exit_code == 0
-        assert not list(daemon.pins.glob("*"))
-    finally:
-        host_mount("umount", "-l", files)
+def by_bpf(bpf_daemon):
+    """A daemon that holds a claim by BPF."""
+    bpf_daemon.host.steer((CLAIM, BBR))
+    bpf_daemon.apply()
+    assert bpf_daemon.states() == {CLAIM: "holds"}
+    yield bpf_daemon
+    assert bpf_daemon.ask("flush").exit_code == 0
+    assert not list(bpf_daemon.pins.glob("*"))
 
 
 @pytest.mark.parametrize("pin", ["policy", "trie", "counters", "program", "link"])

@@ -1,19 +1,18 @@
 """What applied to the connections of one peer: the claim, the settings, and what each socket really has."""
 
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
 import numpy as np
 
-from tidegate_edge.errors import BAD_INPUT, Failure
+from tidegate_edge.errors import BAD_INPUT, MISSING_PART, Failure
+from tidegate_edge.riptide.filter import select_remote
 from tidegate_edge.sockets.addresses import FULL, as_text
-from tidegate_edge.sockets.arena import Arena
 from tidegate_edge.sockets.kernel import STATES
-from tidegate_edge.sockets.netlink import SocketDiag
-from tidegate_edge.sockets.poll import poll
-from tidegate_edge.sockets.rows import Origin, whole_addresses
-from tidegate_edge.sockets.selection import within
+from tidegate_edge.sockets.netlink import CONNECTED, MAX_DATAGRAM, Broken, SocketDiag
+from tidegate_edge.sockets.rows import Origin, make_rows
 from tidegate_edge.steer.backend import Given, Witness
 from tidegate_edge.steer.claims import ATTRIBUTES, Settings
 from tidegate_edge.steer.prefix import Prefix, PrefixIndex, order
@@ -23,6 +22,7 @@ from .protocol import Document
 from .reconcile import Reconciler
 
 SOCKETS_SHOWN: Final = 1000
+WHOLE_ADDRESSES: Final = Origin("", "", FULL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,16 @@ class Connection:
 
 
 def peer_address(text: str) -> IPv4Address | IPv6Address:
-    """The address of which `why` tells.
+    """The address of which `why` tells; IPv4 as a dual-stack socket shows it is IPv4.
 
     Raises:
         Failure: it is none.
     """
     try:
-        return ip_address(text)
+        address = ip_address(text)
     except ValueError as error:
         raise Failure(str(error), help="write it as in `ss`: 198.51.100.7", exit_code=BAD_INPUT) from error
+    return (address.version == 6 and address.ipv4_mapped) or address
 
 
 def why_document(address: IPv4Address | IPv6Address, reconciler: Reconciler) -> Document:
@@ -152,15 +153,20 @@ def _given(given: Given | None) -> Document | None:
 
 
 def _connections(address: IPv4Address | IPv6Address) -> list[Connection]:
-    diag = SocketDiag()
-    try:
-        seen = poll(diag, Origin("", "", FULL), Arena())
-    finally:
-        diag.close()
-    host = ip_network(address)
-    return [_connection(row) for rows in seen.rows for row in rows[within(whole_addresses(rows)[1], host)]][
-        :SOCKETS_SHOWN
-    ]
+    """Its connections in this network namespace: the kernel selects them, however many others there are."""
+    buffer = bytearray(4 * MAX_DATAGRAM)
+    words = np.frombuffer(buffer, "<u4")
+    found: list[Connection] = []
+    with closing(SocketDiag()) as diag:
+        try:
+            for datagrams in diag.dump(
+                CONNECTED, buffer, filters=select_remote([ip_network(address)]).attribute
+            ):
+                rows = make_rows(words, datagrams, WHOLE_ADDRESSES, observed_at_ns=0).rows
+                found += map(_connection, rows[: SOCKETS_SHOWN - len(found)])
+        except Broken as broken:
+            raise Failure(f"the list of connections was lost: {broken}", exit_code=MISSING_PART) from broken
+    return found
 
 
 def _connection(row: np.void) -> Connection:

@@ -153,14 +153,14 @@ class BpfBackend:
         Raises:
             Unavailable: nothing is attached, or this host can't run the iterator.
         """
-        asked = {"remote": remote, "remote_port": remote_port, "local_port": local_port, "cookie": cookie}
+        asked = {"remote_port": remote_port, "local_port": local_port, "cookie": cookie}
         wanted = {name: value for name, value in asked.items() if value is not None}
         with _told("the connections can't be read"), self._pins.opened("connections") as connections:
             if connections is None:
                 raise Unavailable(f"nothing is attached: no maps are pinned in {self._pins.directory}", NEEDS)
             return tuple(
                 each
-                for each in read_steered(connections)
+                for each in read_steered(connections, remote)
                 if all(getattr(each, name) == value for name, value in wanted.items())
             )
 

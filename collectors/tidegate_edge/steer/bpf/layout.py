@@ -146,6 +146,11 @@ def decode_steered(record: bytes) -> Steered:
     )
 
 
+def encode_address(address: Address) -> bytes:
+    """As a record of collectors/bpf/steered.bpf.c begins."""
+    return _MAPPED_BYTES + address.packed if isinstance(address, IPv4Address) else address.packed
+
+
 def _address(packed: bytes) -> Address:
     return IPv4Address(packed[12:]) if packed.startswith(_MAPPED_BYTES) else IPv6Address(packed)
 
