@@ -4,10 +4,8 @@ import ctypes
 import os
 import platform
 import struct
-import subprocess
 from contextlib import contextmanager
 from ipaddress import ip_network
-from pathlib import Path
 
 import pytest
 from tidegate_edge.sockets.netns import inside
@@ -168,27 +166,53 @@ def test_a_locked_algorithm_is_found_on_a_host_and_our_own_clone_of_it_is_not_na
 
 
 @pytest.mark.root
-def test_a_program_at_the_root_cgroup_is_a_rival_unless_we_pinned_it(root, tmp_path):
-    with a_cgroup() as cgroup, a_bpf_file_system(tmp_path / "pins") as pins:
-        write(root / "proc/self/mountinfo", "30 24 0:26 / /cgroup rw shared:9 - cgroup2 cgroup2 rw\n")
-        (root / "cgroup").symlink_to(cgroup)
-        (root / "sys/fs/bpf").mkdir(parents=True)
-        (root / "sys/fs/bpf/tidegate").symlink_to(pins)
-        assert (attached(cgroup), found(root)) == ((), [])
-        program, directory = load_sock_ops(), os.open(cgroup, os.O_RDONLY)
-        link = bpf(BPF_LINK_CREATE, struct.pack("=IIII", program, directory, BPF_CGROUP_SOCK_OPS, 0))
-        try:
-            (number,) = attached(cgroup)
-            assert found(root) == ["another sock_ops program"]
-            text = ctypes.create_string_buffer(os.fsencode(pins / "link"))
-            bpf(BPF_OBJ_PIN, struct.pack("=QII", ctypes.addressof(text), link, 0))
-            assert pinned_programs(pins) == {number}
-            assert found(root) == []
-        finally:
-            for each in (link, directory, program):
-                os.close(each)
-            (pins / "link").unlink(missing_ok=True)
-        assert attached(cgroup) == ()
+def test_a_program_at_the_root_cgroup_is_a_rival_unless_we_pinned_it(root, cgroup, bpf_files):
+    write(
+        root / "proc/self/mountinfo",
+        "29 24 0:26 /below /elsewhere rw - cgroup2 cgroup2 rw\n"
+        "30 24 0:26 / /cgroup rw shared:9 - cgroup2 cgroup2 rw\n",
+    )
+    (root / "cgroup").symlink_to(cgroup)
+    (root / "sys/fs/bpf").mkdir(parents=True)
+    (root / "sys/fs/bpf/tidegate").symlink_to(bpf_files)
+    assert (attached(cgroup), found(root)) == ((), [])
+    with a_stranger_at(cgroup) as link:
+        (number,) = attached(cgroup)
+        assert found(root) == ["another sock_ops program"]
+        text = ctypes.create_string_buffer(os.fsencode(bpf_files / "link"))
+        bpf(BPF_OBJ_PIN, struct.pack("=QII", ctypes.addressof(text), link, 0))
+        assert pinned_programs(bpf_files) == {number}
+        assert found(root) == []
+        (bpf_files / "link").unlink()
+    assert attached(cgroup) == ()
+
+
+OWN_ROOT = """
+mount -t cgroup2 cgroup2 /sys/fs/cgroup && mount -t bpf bpf /sys/fs/bpf && exec "$@"
+"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("pins", ["/sys/fs/bpf/tidegate", "/sys/fs/bpf/elsewhere"])
+def test_a_daemon_that_steers_the_whole_host_names_a_stranger_and_not_itself(cgroup, entering, daemon, pins):
+    # In namespaces of cgroups and mounts of its own, the host ends at the cgroup.
+    daemon.under = (*entering, "unshare", "--cgroup", "--mount", "sh", "-c", OWN_ROOT, "sh")
+    daemon.options = ("--backend", "bpf", "--pins", pins)
+    daemon.start()
+    daemon.host.steer(("198.18.7.0/24", {"initcwnd": 31}))
+    daemon.apply()
+    assert daemon.status()["attached"]
+    assert len(attached(cgroup)) == 1
+
+    def names():
+        return [each["name"] for each in daemon.status()["rivals"]]
+
+    assert "another sock_ops program" not in names()
+    with a_stranger_at(cgroup):
+        assert "another sock_ops program" in names()
+    assert "another sock_ops program" not in names()
+    assert daemon.ask("flush").exit_code == 0
+    assert attached(cgroup) == ()
 
 
 def test_what_is_not_there_or_no_pin_holds_no_program(tmp_path):
@@ -198,27 +222,15 @@ def test_what_is_not_there_or_no_pin_holds_no_program(tmp_path):
 
 
 @contextmanager
-def a_cgroup():
-    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    tree = next((Path(each[4]) for each in mounts if "cgroup2" in each), None)
-    if tree is None or platform.machine() not in SYS_BPF:
-        pytest.skip("no cgroup2 hierarchy here")
-    made = tree / f"tidegate-rivals-{os.getpid()}"
-    made.mkdir()
+def a_stranger_at(cgroup):
+    """Somebody's program, attached by a link of which this is the descriptor."""
+    program, directory = load_sock_ops(), os.open(cgroup, os.O_RDONLY)
+    link = bpf(BPF_LINK_CREATE, struct.pack("=IIII", program, directory, BPF_CGROUP_SOCK_OPS, 0))
     try:
-        yield made
+        yield link
     finally:
-        made.rmdir()
-
-
-@contextmanager
-def a_bpf_file_system(where):
-    where.mkdir()
-    subprocess.run(["mount", "-t", "bpf", "bpf", where], check=True)
-    try:
-        yield where
-    finally:
-        subprocess.run(["umount", where], check=True)
+        for each in (link, directory, program):
+            os.close(each)
 
 
 def load_sock_ops():

@@ -7,7 +7,7 @@ from typing import Final
 
 from tidegate_edge.errors import ANSWER_IS_NO, BAD_INPUT, MISSING_PART, Failure
 from tidegate_edge.steer.rivals import find_rivals
-from tidegate_edge.steer.steering import read_steering, steering_of
+from tidegate_edge.steer.steering import steering_of
 
 from .documents import (
     applied_document,
@@ -22,6 +22,7 @@ from .peer import Access, Peer
 from .protocol import Answer, Document, Request, read_sent
 from .reconcile import Applied
 from .starving import Starving
+from .steering_file import SteeringFile
 from .why import peer_address, why_document
 
 MOST_PROBATION_NS: Final = 86_400 * 10**9
@@ -37,13 +38,15 @@ class Told:
         starving: of BBR for CPU.
         steering: the steering file that Ansible writes.
         state: the state directory.
+        pins: where BPF's objects are pinned.
     """
 
     lifecycle: Lifecycle
     learning: Learning
     starving: Starving
-    steering: Path
+    steering: SteeringFile
     state: Path
+    pins: Path
 
 
 Do = Callable[[Told, Request], Answer]
@@ -105,8 +108,8 @@ def status_document(told: Told) -> Document:
         "learned": told.learning.document(),
         "starved": told.starving.document(),
         "trouble": trouble,
-        "steering_file": _file(told.steering),
-        "rivals": [asdict(each) for each in find_rivals()],
+        "steering_file": told.steering.document(),
+        "rivals": [asdict(each) for each in find_rivals(pins=told.pins)],
     }
 
 
@@ -184,10 +187,3 @@ def _changed(told: Told, applied: Applied, *, generation: bool = True) -> Answer
 
 def _done(document: Document) -> Answer:
     return Answer(ANSWER_IS_NO if document["failed"] else 0, document)
-
-
-def _file(path: Path) -> Document:
-    try:
-        return {"path": str(path), "generation": read_steering(path).generation, "error": None}
-    except Failure as failure:
-        return {"path": str(path), "generation": None, "error": failure.message}

@@ -26,6 +26,7 @@ from .peer import Access
 from .printing import tell
 from .reconcile import Reconciler
 from .starving import Starving
+from .steering_file import SteeringFile
 
 KEEP: Final = "keep"
 REMOVE: Final = "remove"
@@ -86,7 +87,14 @@ def run_daemon(settings: Settings) -> None:
         _leave_to(choice)
         listener = ends.enter_context(listen(settings.socket, access.group))
         ends.callback(settings.socket.unlink, missing_ok=True)
-        told = Told(lifecycle, learning, _starving(settings, reconciler), settings.steering, settings.state)
+        told = Told(
+            lifecycle=lifecycle,
+            learning=learning,
+            starving=_starving(settings, reconciler),
+            steering=SteeringFile(settings.steering),
+            state=settings.state,
+            pins=settings.pins,
+        )
         Daemon(told, access, listener, watch).run()
         _stop(lifecycle, settings.on_stop)
 

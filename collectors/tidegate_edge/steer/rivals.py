@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from .bpf.backend import PINS
 from .surroundings import Surroundings, read_surroundings
 
 SHOWN: Final = 3
@@ -30,13 +31,14 @@ class _Kind:
     what_to_do: str
 
 
-def find_rivals(root: Path = Path("/")) -> tuple[Rival, ...]:
+def find_rivals(root: Path = Path("/"), pins: Path = PINS) -> tuple[Rival, ...]:
     """The rivals on this host, in the order of the table; what this process may not see it does not report.
 
     Args:
         root: where the host's file system begins.
+        pins: where the agent pins its own program.
     """
-    return rivals_of(read_surroundings(root))
+    return rivals_of(read_surroundings(root, pins))
 
 
 def rivals_of(surroundings: Surroundings) -> tuple[Rival, ...]:

@@ -9,6 +9,8 @@ from typing import Final
 
 from tidegate_edge.errors import Failure
 
+from .bpf.backend import PINS
+from .bpf.cgroup import mounts
 from .kernel import read_routes
 from .prefix import Prefix
 from .route import Route
@@ -21,7 +23,6 @@ PATHS: Final = ("sys/fs/bpf/bpftune", "sys/fs/bpf/tc/globals/cilium_throttle")
 SYSCTLS: Final = ("tcp_no_metrics_save", "tcp_no_ssthresh_metrics_save")
 # networkd.conf(5): of the main file and of drop-ins of one name the first counts; of settings the last.
 NETWORKD: Final = ("etc/systemd", "run/systemd", "usr/local/lib/systemd", "usr/lib/systemd")
-OWN_PINS: Final = "sys/fs/bpf/tidegate"
 RTAX_LOCK: Final = 1  # linux/rtnetlink.h: a bit for each metric that is locked
 FILE_BYTES: Final = 1 << 16
 
@@ -49,11 +50,12 @@ class Surroundings:
     nexthop_objects: bool = False
 
 
-def read_surroundings(root: Path = Path("/")) -> Surroundings:
+def read_surroundings(root: Path = Path("/"), pins: Path = PINS) -> Surroundings:
     """Read what can be read; what is missing or forbidden counts as not there.
 
     Args:
         root: where the host's file system begins. Routes are those of this network namespace.
+        pins: where the agent pins its own program.
     """
     routes = _foreign_routes()
     return Surroundings(
@@ -61,7 +63,7 @@ def read_surroundings(root: Path = Path("/")) -> Surroundings:
         paths=frozenset(path for path in PATHS if _exists(root / path)),
         networkd=_networkd(root),
         sysctls={name: _text(root / "proc/sys/net/ipv4" / name).strip() for name in SYSCTLS},
-        foreign_sock_ops=_sock_ops(root),
+        foreign_sock_ops=_sock_ops(root, pins),
         locked=tuple(route.prefix for route in routes if _algorithm_locked(route)),
         nexthop_objects=any(route.path.nexthop_id is not None for route in routes),
     )
@@ -108,14 +110,17 @@ def _network_section(text: str) -> dict[str, str]:
     return found
 
 
-def _sock_ops(root: Path) -> tuple[int, ...]:
-    for line in _text(root / "proc/self/mountinfo").splitlines():
-        fields, _, kind = line.partition(" - ")
-        if kind.startswith("cgroup2 "):
-            own = pinned_programs(root / OWN_PINS)
-            mount = root / fields.split()[4].lstrip("/")
-            return tuple(each for each in attached(mount) if each not in own)
+def _sock_ops(root: Path, pins: Path) -> tuple[int, ...]:
+    whole, _, _ = _text(root / "proc/self/mountinfo").rpartition("\n")
+    for mount in mounts(whole.splitlines()):
+        if mount.kind == "cgroup2" and mount.root == "/":
+            own = pinned_programs(_below(root, pins))
+            return tuple(each for each in attached(_below(root, mount.point)) if each not in own)
     return ()
+
+
+def _below(root: Path, path: Path) -> Path:
+    return root / str(path).lstrip("/")
 
 
 def _exists(path: Path) -> bool:
