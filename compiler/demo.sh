@@ -13,7 +13,7 @@ run() {
 rm -rf "$directory"
 mkdir -p "$directory/dsl/examples"
 cp -r inventory "$directory/inventory"
-cp dsl/examples/edge.tide "$directory/dsl/examples/"
+cp dsl/examples/edge.tide dsl/examples/recorded.pb "$directory/dsl/examples/"
 cd "$directory"
 
 say "Six hours of a SIMULATED fleet of four POPs (seed 1; no real network was measured)"

@@ -12,10 +12,10 @@ PATH = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / "build/bin"
 # SHA-256 of each POP's variables. They change when the example policy, the example inventory, the simulation or the
 # form of the variables does; on two machines of one revision they never differ.
 WRITTEN = {
-    "ams1": "d6ed7b6ecfe32a7b93035b7644198ce75317d879a0d74fc644546cd19d3b88f7",
-    "fra2": "404b0295b54f9e1ce61663b83e4eeacfe55e7e8ae3f864425172c16a783ebdb9",
-    "iad1": "581a827e5cf53b1c9397fe2b88497c2625fa4afe0d5d3c3543556bdcf44763be",
-    "sin1": "f8606ca281844c4b1fe6d79ab07165e58c889ddf0e27248b0aec19ddd20c64fc",
+    "ams1": "1c83abedef89de9b0645d33813497ce8383664ba52c8fc9d178a7a770213ca48",
+    "fra2": "19e0244f3c7138fc09c856434645729d65629af09461e8ba30c018cff372ce97",
+    "iad1": "22b3279a6bad92cd3453d2d414dc095d0632e7e9313abd88e203debdca6fa9f7",
+    "sin1": "d98d25f87c43416656084f553baaa951c8a02a89f2458ca38629f3aab80515c9",
 }
 
 
