@@ -1,0 +1,108 @@
+#!/bin/sh
+# Take this host's TCP back to the settings that it had before Tidegate, whatever ails the agent; also where there is
+# neither an agent nor Python. Prints a line for each thing that it changes, and exits with 1 if something of ours stays.
+#
+#   kernel-defaults.sh [--dry-run] PART...            PART: steering, sysctls, or mark (keep it so, until it is removed)
+set -u
+
+pins=/sys/fs/bpf/tidegate
+state=/var/lib/tidegate
+sysctls=/var/lib/tidegate-sysctls
+mark=/etc/tidegate/stopped
+protocol=201 # what the agent's routes carry
+algorithm=/proc/sys/net/ipv4/tcp_congestion_control
+
+dry_run=
+if [ "${1:-}" = --dry-run ]; then
+  dry_run=yes
+  shift
+fi
+
+routes() { ip -o "-$1" route show proto "$protocol" 2> /dev/null; }
+
+# "before" or "set" of the default algorithm that the agent remembers.
+remembered() { sed -n "s/.*\"$1\": *\"\([a-z0-9_-]*\)\".*/\1/p" "$state/default.json" 2> /dev/null; }
+
+default_is_ours() { [ -n "$(remembered set)" ] && [ "$(remembered set)" = "$(cat "$algorithm")" ]; }
+
+held() {
+  routes 4 | sed 's/ .*//; s/^/route to /'
+  routes 6 | sed 's/ .*//; s/^/route to /'
+  ! [ -e "$pins" ] || echo "program in $pins"
+  ! default_is_ours || echo "default algorithm $(remembered set)"
+}
+
+# The agent first: it also notes that nothing is to come back at the next boot.
+ask_the_agent() {
+  command -v tidegate-agent > /dev/null && timeout 30 tidegate-agent flush > /dev/null 2>&1
+}
+
+stop_the_agent() {
+  systemctl cat tidegate-agent > /dev/null 2>&1 || return 0
+  timeout 40 systemctl disable --now tidegate-agent > /dev/null 2>&1 ||
+    systemctl kill --signal KILL tidegate-agent > /dev/null 2>&1
+  echo "the agent did not do it: its service is stopped and disabled"
+}
+
+by_hand() {
+  rm -rf "$pins"
+  # One by one: `ip route flush` stops at the first that uses a nexthop object.
+  for family in 4 6; do
+    routes "$family" | sed 's/ .*//' | while read -r prefix; do
+      ip "-$family" route del "$prefix" proto "$protocol"
+    done
+  done
+  ! default_is_ours || remembered before > "$algorithm"
+  # Or the generation would come back with the agent.
+  rm -f "$state/default.json" "$state/generations.json"
+}
+
+steering() {
+  before=$(held)
+  [ -z "$before" ] || echo "$before" | sed 's/^/removed: /'
+  [ -z "$dry_run" ] || return 0
+  # What was stopped, and holds nothing, needs no further generation of nothing.
+  if [ -z "$before" ] && [ -e "$mark" ]; then return 0; fi
+  if ask_the_agent && [ -z "$(held)" ]; then return 0; fi
+  if [ -n "$(held)" ] || [ -e "$state/generations.json" ]; then
+    stop_the_agent
+    by_hand
+  fi
+  left=$(held)
+  [ -z "$left" ] || { echo "still there: $left" >&2; return 1; }
+}
+
+sysctls() {
+  for memory in "$sysctls"/*.conf; do
+    [ -e "$memory" ] || continue
+    boot=/etc/sysctl.d/60-tidegate-$(basename "$memory")
+    sed -n 's/^\([a-zA-Z0-9_.-]*\) = \(.*\)/\1 \2/p' "$memory" | while read -r key value; do
+      file=/proc/sys/$(echo "$key" | tr . /)
+      ours=$(sed -n "s/^$key = //p" "$boot" 2> /dev/null)
+      # What somebody else has set since stays.
+      [ "$(tr '\t' ' ' < "$file")" = "$ours" ] || continue
+      echo "put back: $key = $value"
+      [ -n "$dry_run" ] || echo "$value" > "$file"
+    done
+    [ -n "$dry_run" ] || rm -f "$boot" "$memory"
+  done
+  [ -n "$dry_run" ] || rmdir "$sysctls" 2> /dev/null || true
+}
+
+mark() {
+  ! [ -e "$mark" ] || return 0
+  echo "marked as stopped: $mark"
+  [ -z "$dry_run" ] || return 0
+  mkdir -p "${mark%/*}" && date -u +%Y-%m-%dT%H:%M:%SZ > "$mark"
+}
+
+code=0
+for part in "$@"; do
+  case $part in
+    steering) steering || code=1 ;;
+    sysctls) sysctls || code=1 ;;
+    mark) mark || code=1 ;;
+    *) echo "kernel-defaults.sh: no part is called $part" >&2; exit 2 ;;
+  esac
+done
+exit "$code"
