@@ -26,7 +26,7 @@ BODY = 300_000
 pytestmark = pytest.mark.skipif(not which("nginx"), reason="no nginx: apt-get install nginx-light")
 
 
-def awaits(condition, seconds=20):
+def awaits(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline
@@ -87,7 +87,7 @@ http {{
         yield made
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def answers(port):
@@ -119,7 +119,7 @@ def following(server, *options):
         yield process
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def rows_of(server):
