@@ -195,6 +195,22 @@ def test_a_policy_cgroup_that_is_missing_is_said_and_routes_steer_instead(daemon
     assert transfer.flows()
 
 
+WITHOUT_LIBBPF = (
+    'mount --bind /dev/null "$(ldconfig -p | sed -n "s/.*libbpf.so.1 .*=> //p" | head -n 1)" && exec "$@"'
+)
+
+
+def test_a_host_without_libbpf_is_steered_by_routes_and_told_what_it_lacks(daemon, cgroup, bpf_files):
+    assert daemon.pins.parent == bpf_files
+    daemon.under = ("unshare", "--mount", "sh", "-c", WITHOUT_LIBBPF, "sh")
+    daemon.start("--backend", "auto", "--cgroup", cgroup)
+    daemon.host.steer((CLAIM, BBR))
+    daemon.apply()
+    assert stands(daemon.host)
+    assert "libbpf.so.1 is not installed" in daemon.status()["backend_because"]
+    assert not list(bpf_files.glob("tidegate*"))
+
+
 @pytest.fixture
 def by_bpf(bpf_daemon):
     """A daemon that holds a claim by BPF."""

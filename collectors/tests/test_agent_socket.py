@@ -89,6 +89,13 @@ def test_others_are_not_let_in_whatever_the_sockets_mode(place):
     assert (refused.exit_code, refused.document) == (MISSING_PART, None)
 
 
+def test_a_directory_that_may_not_be_entered_is_a_failure_too(place):
+    place.parent.chmod(0o700)
+    with somebody(NOBODY, NOBODY), pytest.raises(Failure, match="Permission denied") as refused:
+        ask(place, "status")
+    assert refused.value.exit_code == MISSING_PART
+
+
 @pytest.mark.parametrize(
     "request_bytes",
     [b"nonsense\n", b"[]\n", b'{"command": 1, "arguments": {}}\n', b"[" * 50_000 + b"\n", b"x" * 200_000],

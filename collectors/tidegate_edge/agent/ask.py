@@ -66,12 +66,13 @@ def no_daemon(path: Path, command: str) -> Failure:
 
 
 def _connect(path: Path) -> socket.socket | None:
-    if not path.exists():
-        return None
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     # Of a socket with Python's own timeout, connect fails at once where many others wait.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEVAL.pack(PATIENCE_S, 0))
     try:
+        if not path.exists():
+            connection.close()
+            return None
         connection.connect(str(path))
         connection.settimeout(PATIENCE_S)
     except (FileNotFoundError, ConnectionRefusedError):  # a daemon that was killed leaves its socket behind

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tidegate_edge.libbpf import descriptors
+from tidegate_edge.libbpf.library import library
 from tidegate_edge.steer.claims import Settings
 from tidegate_edge.steer.prefix import Prefix
 
@@ -170,6 +171,8 @@ class BpfBackend:
         Raises:
             Unavailable: the kernel refuses.
         """
+        if not self._pins.directory.is_dir():
+            return
         with _told("it can't be removed"):
             with self._pins.opened("link") as link:
                 if link is not None:
@@ -191,7 +194,8 @@ class BpfBackend:
 
 @contextmanager
 def _told(what: str) -> Iterator[None]:
-    """An error of the kernel's becomes a failure in words."""
+    """An error of the kernel's becomes a failure in words, and so does a library that is not there."""
+    library(NEEDS)
     try:
         yield
     except OSError as error:
