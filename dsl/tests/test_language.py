@@ -240,8 +240,8 @@ class TestAnyText:
     def test_a_policy_without_one_line_has_few_errors(self, index: int) -> None:
         lines = TEXT.splitlines(keepends=True)
         result = check("".join(lines[:index] + lines[index + 1 :]))
-        # Losing the header of a select takes its name from the rule and the three tests that use it.
-        assert len(result.diagnostics) <= 5, render(result)
+        # Losing the header of a select takes its name from the rule and every expectation that uses it, all alike.
+        assert len({found.message for found in result.diagnostics}) <= 2, render(result)
 
 
 class TestReport:
