@@ -2,9 +2,8 @@
 
 import ipaddress
 import json
-import os
 import shutil
-from contextlib import contextmanager
+from contextlib import chdir
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -89,19 +88,9 @@ initcwnd many {
 """
 
 
-@contextmanager
-def inside(directory):
-    before = Path.cwd()
-    os.chdir(directory)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def tidegate(directory, *arguments):
     """(exit code, output) of a command, run in `directory`."""
-    with inside(directory):
+    with chdir(directory):
         done = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.output
@@ -157,7 +146,7 @@ def test_the_plan_has_every_kind_of_decision(made):
 
 
 def test_explain_says_of_every_prefix_what_the_plan_decided(house, made):
-    with inside(house):
+    with chdir(house):
         policy = check_file(Path("edge.tide"), limits=LIMITS).policy
         clients = characters(read_fleet(Path("inventory")), seed=1)
     select = policy.selects[0]

@@ -1,11 +1,10 @@
 """`tidegate test`: verdicts, reasons and reports, on membership strings and on telemetry of a simulated fleet."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import chdir
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -72,20 +71,10 @@ test "recorded" {
 """
 
 
-@contextmanager
-def inside(directory):
-    before = Path.cwd()
-    os.chdir(directory)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def run(directory, policy, *options):
     """(exit code, standard output, standard error) of `tidegate test` on a policy's text."""
     (directory / "p.tide").write_text(policy)
-    with inside(directory):
+    with chdir(directory):
         done = CliRunner().invoke(main, ["test", "p.tide", *map(str, options)])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
@@ -96,7 +85,7 @@ def house(tmp_path_factory):
     """An inventory, and two simulated hours of each POP."""
     directory = tmp_path_factory.mktemp("tested") / "house"
     shutil.copytree(ROOT / "inventory", directory / "inventory", ignore=shutil.ignore_patterns("group_vars"))
-    with inside(directory):
+    with chdir(directory):
         arguments = ["simulate", "--inventory", "inventory", "--hours", "2", "--out", "telemetry"]
         assert CliRunner().invoke(main, arguments).exit_code == 0
     return directory
@@ -218,7 +207,7 @@ def test_a_directory_stands_for_every_policy_below_it(house):
     for name in ("b", "a"):
         text = POLICY.replace('"inventory"', '"../inventory"')
         (house / f"below/{name}.tide").write_text(text + STEADY)
-    with inside(house):
+    with chdir(house):
         done = CliRunner().invoke(main, ["test", "below"])
     assert done.exit_code == 0
     assert [line for line in done.stdout.splitlines() if line.startswith("below")] == [
