@@ -76,6 +76,7 @@ def read(path: Path) -> Iterator[Block]:
     source = origin(path)
     decode = _DECODERS[source.datatype]
     gathered: list[Block] = []
+    rows = 0
     for name, data in _members(path):
         try:
             block = decode(data)
@@ -84,9 +85,10 @@ def read(path: Path) -> Iterator[Block]:
         block.rows["pop"], block.rows["host"] = source.site.encode(), source.host.encode()
         block.rows["traffic_class"] = TRAFFIC_CLASS_CLIENT
         gathered.append(block)
-        if sum(len(block.rows) for block in gathered) >= BLOCK_ROWS:
+        rows += len(block.rows)
+        if rows >= BLOCK_ROWS:
             yield _joined(gathered)
-            gathered = []
+            gathered, rows = [], 0
     if gathered:
         yield _joined(gathered)
 
