@@ -182,7 +182,12 @@ def test_a_value_that_no_kernel_reports_leaves_its_snapshot_out(tmp_path, field,
         {"Download": {}, "Upload": {}},
         changed(StartTime="yesterday"),
         changed(StartTime="2020-02-30T00:00:00Z"),
+        changed(StartTime="0001-01-01T00:00:00Z"),
+        changed(StartTime="9999-12-31T23:59:59Z"),
         changed(UUID="no cookie"),
+        changed(UUID="ndt-x_1583603744_-5"),
+        changed(UUID="ndt-x_1583603744_10000000000000000"),
+        changed(ServerMeasurements=[{"TCPInfo": {"ElapsedTime": (2**64 - 1) // 1000}}]),
         changed(ServerMeasurements=7),
         changed(ServerMeasurements=[7]),
         changed(ServerMeasurements=[{"TCPInfo": {"RTT": "fast"}}]),
@@ -200,6 +205,13 @@ def test_json_nested_without_end_is_refused(tmp_path):
     assert "deep.json: not ndt7 data" in failure_of(path)
 
 
+RECORD = {
+    "Timestamp": "2019-05-16T00:00:00.000000007Z",
+    "RawIDM": base64.b64encode(bytes(72)).decode(),
+    "Attributes": [None, None, base64.b64encode(bytes(8)).decode()],
+}
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -208,6 +220,7 @@ def test_json_nested_without_end_is_refused(tmp_path):
         b'{"RawIDM": "AA==", "Attributes": [null, null, "AA=="], "Timestamp": "2019-05-16T00:00:00Z"}',
         b'{"RawIDM": 7, "Attributes": [null, null, "AA=="], "Timestamp": "2019-05-16T00:00:00Z"}',
         b'{"Attributes": [null, null, "AA=="]}',
+        json.dumps(RECORD | {"Timestamp": "0001-01-01T00:00:00Z"}).encode(),
     ],
 )
 def test_a_line_that_is_no_record_is_refused_by_its_number(tmp_path, line):
@@ -229,13 +242,9 @@ def test_an_old_kernels_short_tcp_info_is_filled_with_zeros(tmp_path):
     )
     info = struct.pack("<8B", 1, 0, 0, 0, 0, 0, 0xA7, 1) + bytes(60) + struct.pack("<I", 20_000)
 
-    def encode(data):
-        return base64.b64encode(data).decode()
-
-    record = {
-        "Timestamp": "2019-05-16T00:00:00.000000007Z",
-        "RawIDM": encode(message),
-        "Attributes": [None, None, encode(info)],
+    record = RECORD | {
+        "RawIDM": base64.b64encode(message).decode(),
+        "Attributes": [None, None, base64.b64encode(info).decode()],
     }
     data = zstandard.compress(json.dumps(record).encode())
     (row,) = rows(archive(tmp_path, TCPINFO, [("c.jsonl.zst", data)]))

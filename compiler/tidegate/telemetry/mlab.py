@@ -80,7 +80,7 @@ def read(path: Path) -> Iterator[Block]:
     for name, data in _members(path):
         try:
             block = decode(data)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise Failure(f"{path}: {name}: not {source.datatype} data: {error}") from error
         block.rows["pop"], block.rows["host"] = source.site.encode(), source.host.encode()
         block.rows["traffic_class"] = TRAFFIC_CLASS_CLIENT

@@ -14,16 +14,19 @@ IPV6_BITS: Final = 56
 
 
 def unix_ns(text: object) -> int:
-    """A UTC time of RFC 3339 as Unix time in nanoseconds.
+    """A UTC time of RFC 3339 as Unix time in nanoseconds, which fit into 64 bits.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none, or lies before 1970 or behind 2554.
     """
     match = _TIME.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f"`{str(text)[:40]}` is not a UTC time")
     seconds = int(datetime.fromisoformat(match[1]).replace(tzinfo=UTC).timestamp())
-    return seconds * 10**9 + int((match[2] or "0").ljust(9, "0"))
+    nanoseconds = seconds * 10**9 + int((match[2] or "0").ljust(9, "0"))
+    if not 0 <= nanoseconds < 2**64:
+        raise ValueError(f"`{text}` is no time of a socket")
+    return nanoseconds
 
 
 def cut(addresses: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.void], npt.NDArray[np.uint32]]:
