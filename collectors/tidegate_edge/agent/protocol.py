@@ -3,7 +3,7 @@
 import json
 import os
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -66,7 +66,8 @@ def request_of(line: bytes, descriptor: int | None) -> Request:
 
 def answer_line(answer: Answer) -> bytes:
     """An answer as it is sent."""
-    return json.dumps(asdict(answer)).encode() + b"\n"
+    # Not `asdict`, which would copy the document of 10,000 claims, entry by entry.
+    return json.dumps({each.name: getattr(answer, each.name) for each in fields(answer)}).encode() + b"\n"
 
 
 def answer_of(line: bytes) -> Answer:

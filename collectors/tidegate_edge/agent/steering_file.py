@@ -1,6 +1,5 @@
 """The steering file as `status` compares it: read and checked again only where it changed."""
 
-import os
 import stat
 import time
 from pathlib import Path
@@ -33,7 +32,7 @@ class SteeringFile:
         except OSError:
             return self._read()  # which says why
         if not stat.S_ISREG(found.st_mode):  # a pipe would hold the daemon up
-            return {"path": os.fspath(self._path), "generation": None, "error": f"{self._path}: no regular file"}
+            return self._says(error=f"{self._path}: no regular file")
         identity = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
         if self._known and self._known[0] == identity:
             return self._known[1]
@@ -43,8 +42,10 @@ class SteeringFile:
         return document
 
     def _read(self) -> Document:
-        path = os.fspath(self._path)
         try:
-            return {"path": path, "generation": read_steering(self._path).generation, "error": None}
+            return self._says(generation=read_steering(self._path).generation)
         except Failure as failure:
-            return {"path": path, "generation": None, "error": failure.message}
+            return self._says(error=failure.message)
+
+    def _says(self, generation: str | None = None, error: str | None = None) -> Document:
+        return {"path": str(self._path), "generation": generation, "error": error}

@@ -2,9 +2,11 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from ipaddress import ip_network
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,15 +99,19 @@ def steering_of(text: bytes, path: Path) -> Steering:
         Failure: as `read_steering`.
     """
     document = _parse(text, path)
-    broken = [_describe(error) for error in _validator().iter_errors(document)]
-    if not broken:
-        broken = _contradictions(document)
-    if broken:
-        shown = [f"{path}: {text}" for text in broken[:ERRORS_SHOWN]]
-        if len(broken) > ERRORS_SHOWN:
-            shown.append(f"{path}: and {len(broken) - ERRORS_SHOWN} more")
-        raise Failure("\n".join(shown), help=WAY_OUT, exit_code=BAD_INPUT)
+    _refuse(path, map(_describe, _validator().iter_errors(document)))
+    _refuse(path, iter(_contradictions(document)))
     return _records(document)
+
+
+def _refuse(path: Path, broken: Iterator[str]) -> None:
+    """Refuse a file that is broken anywhere; what is not shown is counted, not kept: it may be megabytes."""
+    shown = [f"{path}: {text}" for text in islice(broken, ERRORS_SHOWN)]
+    if shown:
+        more = sum(1 for _ in broken)
+        if more:
+            shown.append(f"{path}: and {more} more")
+        raise Failure("\n".join(shown), help=WAY_OUT, exit_code=BAD_INPUT)
 
 
 def read_file(path: Path) -> bytes:
