@@ -5,6 +5,7 @@ Run with TIDEGATE_UPDATE=1 to write the recording anew.
 
 import json
 import os
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,11 @@ def test_a_test_decides_on_every_clause_of_the_examples(tested):
     clauses = [clause for select in selects for clause in select["clauses"]]
     assert len(selects) == 3
     assert [clause for clause in clauses if not clause["tests"]] == []
+
+
+def test_the_page_shows_what_is_printed():
+    command = "tidegate test dsl/examples/edge.tide"
+    with chdir(ROOT):
+        done = CliRunner().invoke(main, command.split()[1:])
+    page = (ROOT / "docs" / "test.md").read_text(encoding="utf-8")
+    assert f"```console\n$ {command}\n{done.stdout}```" in page

@@ -10,13 +10,11 @@ def check_learns(pairs: list[tuple[syntax.Block, Learn]], findings: Findings) ->
 
     A POP has one block, so blocks are of different POPs, and the POPs of one block are each other's peers.
     """
-    among_peers = [learn for _, learn in pairs if "peer_pops" in learn.toward]
-    widest = sorted(among_peers, key=lambda learn: learn.initcwnd_max, reverse=True)[:2]
-    for block, learn in pairs:
-        sender = next((each for each in widest if each is not learn or len(learn.pops) > 1), None)
-        if learn.initrwnd is None or learn not in among_peers or sender is None:
-            continue
-        if sender.initcwnd_max > learn.initrwnd:
+    among_peers = [(block, learn) for block, learn in pairs if "peer_pops" in learn.toward]
+    widest = sorted((learn for _, learn in among_peers), key=lambda learn: learn.initcwnd_max)[-2:]
+    for block, learn in among_peers:
+        sender = next((each for each in reversed(widest) if each is not learn or len(learn.pops) > 1), None)
+        if sender and learn.initrwnd is not None and sender.initcwnd_max > learn.initrwnd:
             offer = next(clause for clause in block.body.clauses if isinstance(clause, syntax.SetWindow))
             findings.warning(
                 "W116",
