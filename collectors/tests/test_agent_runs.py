@@ -175,7 +175,7 @@ def started(namespace, program, *arguments):
         yield process
     finally:
         process.stdin.close()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
         process.stdout.close()
 
 
