@@ -11,7 +11,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PATH = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / "build/bin"), os.environ["PATH"]])
 # Containers, links and bridges all carry the name of one of the scenario's POPs.
 SCENARIOS = {
-    "default": (("mol1", "mol2"), ("dry_run", "converge", "idempotence", "verify", "destroy")),
+    "default": (
+        ("mol1", "mol2"),
+        ("dry_run", "converge", "idempotence", "verify", "lifecycle", "stop", "uninstall", "destroy"),
+    ),
     "telemetry": (("tel1", "tel2"), ("dry_run", "converge", "idempotence", "verify", "uninstall", "destroy")),
 }
 

@@ -175,6 +175,7 @@ class Set:
         self.ours = parse(self._text(self._boot))
         self.remembered = parse(self._text(self._memory))
         self.refused: Values = {}
+        self._first = self.remembered
 
     def read(self, keys: set[str]) -> Values:
         """Those of the parameters that the kernel shows."""
@@ -213,6 +214,7 @@ class Set:
                 for other in done:
                     with contextlib.suppress(OSError):
                         self._kernel.write(other, found[other])
+                self.remember(self._first)
                 self._module.fail_json(
                     msg=f"the kernel refused {key} = {value}: {error.strerror}; what had been set was put back"
                 )
