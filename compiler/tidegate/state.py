@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tidegate.errors import MISSING_PART, Failure
+from tidegate.files import remove
 from tidegate.plan import Plan, load, save
 
 PLANS_KEPT: Final = 300  # a day of runs every five minutes
@@ -26,10 +27,14 @@ def saved_path(state: Path, plan: Plan) -> Path:
 
 
 def forget_old_plans(state: Path, just_saved: Path) -> None:
-    """Keep the newest saved plans; their names sort by watermark. The one just saved may be of an old one."""
+    """Keep the newest saved plans; their names sort by watermark. The one just saved may be of an old one.
+
+    Raises:
+        Failure: one cannot be removed.
+    """
     for path in sorted((state / "plans").glob("*.json"))[:-PLANS_KEPT]:
         if path != just_saved:
-            path.unlink(missing_ok=True)
+            remove(path)
 
 
 def refuse_to_replace(path: Path, state: Path) -> None:
