@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -90,6 +91,23 @@ def read_own_routes() -> list[Route]:
         Failure: as `read_routes`.
     """
     return [route for route in _routes(ROUTE_PROTOCOL) if route.own]
+
+
+def read_some_routes(most: int) -> list[Route]:
+    """As `read_routes`, but at most so many messages of each family, also of a table that changes meanwhile.
+
+    Raises:
+        Failure: the kernel does not answer.
+    """
+    found = []
+    for family in FAMILIES:
+        with _netlink() as channel:
+            channel.send(dump_request(RTM_GETROUTE, family, 1))
+            dumped = list(islice(_dumped(channel), most))
+        found += [
+            route for message in dumped if message.type != NLMSG_DONE and (route := route_of(message, family))
+        ]
+    return found
 
 
 def read_rule_tables() -> list[int]:

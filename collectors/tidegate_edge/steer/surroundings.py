@@ -11,7 +11,7 @@ from tidegate_edge.errors import Failure
 
 from .bpf.backend import PINS
 from .bpf.cgroup import mounts
-from .kernel import read_routes
+from .kernel import read_some_routes
 from .prefix import Prefix
 from .route import Route
 from .routes import RTAX_CC_ALGO
@@ -25,6 +25,9 @@ SYSCTLS: Final = ("tcp_no_metrics_save", "tcp_no_ssthresh_metrics_save")
 NETWORKD: Final = ("etc/systemd", "run/systemd", "usr/local/lib/systemd", "usr/lib/systemd")
 RTAX_LOCK: Final = 1  # linux/rtnetlink.h: a bit for each metric that is locked
 FILE_BYTES: Final = 1 << 16
+ROUTES_READ: Final = (
+    1 << 14
+)  # of a full table of the Internet, to read all takes ten seconds and half a gigabyte
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def read_surroundings(root: Path = Path("/"), pins: Path = PINS) -> Surroundings
 
 def _foreign_routes() -> list[Route]:
     try:
-        return [route for route in read_routes() if not route.own]
+        return [route for route in read_some_routes(ROUTES_READ) if not route.own]
     except Failure:
         return []
 
