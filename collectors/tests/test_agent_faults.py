@@ -211,6 +211,21 @@ def test_a_host_without_libbpf_is_steered_by_routes_and_told_what_it_lacks(daemo
     assert not list(bpf_files.glob("tidegate*"))
 
 
+def test_a_flush_without_a_daemon_ends_what_bpf_left_and_says_where_it_cannot(bpf_daemon):
+    host, pins = bpf_daemon.host, bpf_daemon.pins
+    host.steer((CLAIM, BBR))
+    bpf_daemon.apply()
+    bpf_daemon.end(signal.SIGKILL)
+    lacking = ("unshare", "--mount", "sh", "-c", WITHOUT_LIBBPF, "sh")
+    failed = host.agent("flush", "--pins", pins, under=lacking, check=False)
+    assert failed.returncode == 3
+    assert "libbpf.so.1 is not installed" in failed.stderr
+    assert failed.stdout == "routes: 0 unchanged\n"
+    assert (pins / "link").exists()
+    host.agent("flush", "--pins", pins)
+    assert not pins.exists()
+
+
 @pytest.fixture
 def by_bpf(bpf_daemon):
     """A daemon that holds a claim by BPF."""

@@ -70,10 +70,14 @@ def flush_directly(state: Path, pins: Path, *, dry_run: bool) -> Done:
     if not dry_run:
         require_net_admin()
     with turn_to_read(state) if dry_run else _turn_if_there_is_one(state):
-        if not dry_run and pins.exists():
-            BpfBackend(pins=pins).remove()
         done = _change(None, NOTHING_WANTED, None, state, dry_run)
-        return done if dry_run or done.trouble else _recorded(done, None, state)
+        if dry_run:
+            return done
+        try:
+            BpfBackend(pins=pins).remove()
+        except Failure as failure:
+            return Done(done.document, failure)
+        return done if done.trouble else _recorded(done, None, state)
 
 
 def status_directly(steering: Path, state: Path) -> Document:

@@ -157,6 +157,8 @@ def status_lines(document: Document) -> list[str]:
     lines += [f"trouble: {document['trouble']}"] if document["trouble"] else []
     file = document["steering_file"]
     lines += [f"steering file: {file['error']}"] if file and file["error"] else []
+    learned = document["learned"]
+    lines += [f"learning: {learned['trouble']}"] if learned and learned["trouble"] else []
     lines += [f"failed: {e['prefix']}: {e['reason']}" for e in document["failed"]]
     lines += [f"not applied: {e['prefix']} {e['attribute']}: {e['reason']}" for e in document["not_applied"]]
     lines += [f"warning: {e['prefix'] or 'host'}: {e['reason']}" for e in document["warnings"]]

@@ -201,5 +201,5 @@ def _path(directory: Path, number: int) -> Path:
 
 def _stored(directory: Path) -> list[int]:
     with suppress(OSError):
-        return [int(path.stem) for path in (directory / FOLDER).glob("[0-9]*.json") if path.stem.isdigit()]
+        return [int(path.stem) for path in (directory / FOLDER).glob("[0-9]*.json") if path.stem.isdecimal()]
     return []

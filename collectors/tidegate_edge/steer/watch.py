@@ -54,17 +54,13 @@ class Watch:
             self._socket.bind((0, 0))
             for group in GROUPS:
                 self._socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
+            _hear_of_nexthops(self._socket)
         except OSError as error:
             raise Failure(
                 f"the kernel tells nothing of its routing: {error.strerror}",
                 help="allow AF_NETLINK to this process (RestrictAddressFamilies= of its unit)",
                 exit_code=MISSING_PART,
             ) from error
-        try:
-            self._socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, NEXTHOP_GROUP)
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # a kernel without nexthop objects
-                raise
 
     def fileno(self) -> int:
         """The descriptor that becomes readable when something changed."""
@@ -93,6 +89,14 @@ class Watch:
     def close(self) -> None:
         """Stop listening."""
         self._socket.close()
+
+
+def _hear_of_nexthops(channel: socket.socket) -> None:
+    try:
+        channel.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, NEXTHOP_GROUP)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a kernel without nexthop objects
+            raise
 
 
 def _attach_filter(channel: socket.socket, own: int) -> None:
