@@ -80,4 +80,4 @@ def test_a_destination_is_drawn_as_the_specification_says(destination):
     digest = hashlib.sha256(f"tidegate riptide hold-out\n{destination}".encode()).digest()
     assert draw_ppm(ip_network(destination)) == int.from_bytes(digest[:8], "big") * 1_000_000 // 2**64
     spec = (ROOT / "dsl" / "SPEC.md").read_text(encoding="utf-8")
-    assert "`tidegate riptide hold-out`, a line feed" in spec
+    assert '"tidegate riptide hold-out", a line feed' in spec
