@@ -246,6 +246,13 @@ def test_what_others_unpin_is_mended_and_counted(by_bpf, transfer, pin):
     assert transfer.flows()
 
 
+def test_a_change_of_routing_is_nothing_to_what_bpf_holds(by_bpf):
+    by_bpf.host.ip("route replace default via 192.0.2.65")
+    (by_bpf.pins / "program").unlink()
+    by_bpf.awaits(lambda: by_bpf.status()["drift"]["repaired"] >= 1)
+    assert by_bpf.status()["drift"]["followed"] == 0
+
+
 def test_killed_it_leaves_bpf_at_work_and_the_next_one_goes_on(by_bpf, transfer, cgroup):
     by_bpf.end(signal.SIGKILL)
     assert (by_bpf.pins / "link").exists()
