@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tidegate_lab.broker import Broker, Jars
 
 # `make` puts the tools that it built on the path; so does a bare `pytest`.
@@ -16,6 +17,10 @@ os.environ["PATH"] = f"{Path(__file__).parent / 'build/bin'}{os.pathsep}{os.envi
 # The embedded engine keeps some descriptors for every store that a process opened, and the suites open hundreds.
 _SOFT, _HARD = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (max(_SOFT, min(_HARD, 8192)), _HARD))
+
+# An example that a busy machine interrupts is no failure; pytest-timeout bounds a test as a whole.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 ROOT = Path(__file__).parent
 STRICT = os.environ.get("TIDEGATE_NO_SKIPS") == "1"
