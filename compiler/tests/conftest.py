@@ -3,5 +3,4 @@
 import sys
 from pathlib import Path
 
-
 sys.path.append(str(Path(__file__).parent))
