@@ -2,7 +2,8 @@
 
 `commands` wires. What a command does alone is in `direct`, what the daemon does in `daemon`: `conversation` and
 `protocol` bring it requests, `answers` does what they ask, `lifecycle` keeps generations on disk, `reconcile`
-keeps the kernel at the current one. `ask` is the other end of the socket.
+keeps the kernel at the current one; `documents`, `why` and `steering_file` are what is shown of it. `ask` is the
+other end of the socket.
 """
 
 from .commands import main as main
