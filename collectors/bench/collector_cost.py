@@ -12,7 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_network
 from pathlib import Path
@@ -21,6 +21,7 @@ from tidegate_edge.libbpf.library import Unavailable
 from tidegate_edge.sockets import kernel, netlink
 from tidegate_edge.sockets.arena import Arena
 from tidegate_edge.sockets.iterator import BpfReader
+from tidegate_edge.sockets.part import Part
 from tidegate_edge.sockets.reader import NetlinkReader
 from tidegate_edge.sockets.rows import Origin
 from tidegate_edge.sockets.traffic import INTRA_POP, NEAR, ORIGIN, POP_TO_POP, Classifier
@@ -76,22 +77,27 @@ def compare() -> dict[str, dict[str, object]]:
     works = {
         "floor": lambda: throw_away(floor_requests, arena.buffer),
         "own": lambda: throw_away(own_requests, arena.buffer),
-        "netlink": lambda: netlink_reader.poll(origin, arena),
+        "netlink": lambda: rows_of(netlink_reader.poll(origin, arena)),
     }
     try:
         bpf_reader = BpfReader()
     except Unavailable as why:
         print(f"collector.bpf_*: {why.message}", file=sys.stderr)
     else:
-        works["bpf"] = lambda: bpf_reader.poll(origin, arena)
+        works["bpf"] = lambda: rows_of(bpf_reader.poll(origin, arena))
     costs: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(ROUNDS):
         for name, work in works.items():
             costs[name].append(cpu_us(work))
-    sockets = sum(map(len, netlink_reader.poll(origin, arena).rows))
+    sockets = rows_of(netlink_reader.poll(origin, arena))
     cost = {name: min(each) / sockets for name, each in costs.items()}
     cost["ss"] = min(ss_us() for _ in range(SS_ROUNDS)) / sockets
     return figures(cost, sockets) | {"collector.rss_mb": memory(works)}
+
+
+def rows_of(poll: Iterable[Part]) -> int:
+    """How many finished rows there are in all parts of a poll."""
+    return sum(len(part.rows) for part in poll)
 
 
 def figures(cost: dict[str, float], sockets: int) -> dict[str, dict[str, object]]:

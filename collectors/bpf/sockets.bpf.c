@@ -2,8 +2,8 @@
  *
  * A field holds what NETLINK_SOCK_DIAG would say of the socket: net/ipv4/inet_diag.c for what is the socket's,
  * tcp_get_info() of net/ipv4/tcp.c for what is TCP's, bbr_get_info() of net/ipv4/tcp_bbr.c for BBR's.
- * The reader puts the bytes that all rows share (frame, names, time) in place; the program fills in the rest.
- * Addresses leave here whole, for classification; the reader cuts them.
+ * The reader puts the bytes that all rows share (frame, names, time, namespace) in place; the program fills in the rest.
+ * Addresses in rows are cut here; whole ones stand beside them, for classification.
  */
 #include "kernel.h"
 
@@ -25,48 +25,97 @@ enum { CHRONO_BUSY = 1, CHRONO_RWND_LIMITED, CHRONO_SNDBUF_LIMITED };
 enum { BBR_BW_SCALE = 24 };
 enum { ROOT_CGROUP_ID = 1 };
 
-/* Shared with the reader through memory. Each reader loads a program of its own and walks once at a time, so a
- * row is never written by two. */
+/* Shared with the reader through memory. Each reader loads a program of its own and reads no further before it has
+ * taken what stands here, so a row is never written by two. */
 struct {
-	__u8 row[ROW_LENGTH_PADDED];
 	__u32 states; /* a bit for each wanted */
 	__u32 hz;     /* jiffies a second */
 	__u64 unread; /* sockets of an algorithm whose own state the kernel would tell but its BTF does not */
+	__u32 at;     /* the row that is written next; zeroed by the reader before each read */
+	__u32 kept_ipv4, kept_ipv6; /* leading bits of 128 that stay of an address */
+	__u32 unused;
+	__u64 mask_ipv4, mask_ipv6[2]; /* the same as masks in host order: lower half, both halves */
+	__u64 whole[4][READ_ROWS];     /* host order: local high, local low, remote high, remote low */
+	__u8 rows[READ_ROWS][ROW_LENGTH];
 } shared;
 
-#define PUT32(field, value) (*(__u32 *)(shared.row + ROW_AT_##field) = (value))
-#define PUT64(field, value) (*(__u64 *)(shared.row + ROW_AT_##field) = (value))
+#define PUT32(field, value) (*(__u32 *)(row + ROW_AT_##field) = (value))
+#define PUT64(field, value) (*(__u64 *)(row + ROW_AT_##field) = (value))
 
-static __always_inline void put_address(__u32 at, const struct in6_addr *address)
+/* Reads a value for nothing but its cache line. */
+#define TOUCH(value) asm volatile("" ::"r"(value))
+
+/* A socket mostly lies outside of the cache. All lines that will be read are asked for at once, one value of each
+ * (Linux 6.18; elsewhere some are one line), for otherwise their misses wait for each other: a third of the cost. */
+static __always_inline void touch_lines(struct tcp_sock *tp, struct inet_connection_sock *icsk, struct sock *sk)
 {
-	for (int word = 0; word < 4; word++)
-		*(__u32 *)(shared.row + at + 4 * word) = address->in6_u.u6_addr32[word];
+	struct sock___ino *knows = (void *)sk;
+
+	TOUCH(icsk->icsk_ca_ops);
+	if (bpf_core_field_exists(sk->sk_cgrp_data.cgroup))
+		TOUCH(sk->sk_cgrp_data.cgroup);
+	TOUCH(sk->sk_pacing_rate);
+	if (bpf_core_field_exists(knows->sk_ino))
+		TOUCH(knows->sk_ino);
+	TOUCH(icsk->icsk_retransmits);
+	TOUCH(icsk->icsk_ca_priv[0]);
+	TOUCH(tp->mss_cache);
+	TOUCH(tp->rtt_min.s[0].v);
+	TOUCH(tp->segs_out);
+	TOUCH(tp->snd_una);
+	TOUCH(tp->segs_in);
+	TOUCH(tp->bytes_acked);
+	TOUCH(tp->total_retrans);
 }
 
-static __always_inline void put_mapped(__u32 at, __be32 address)
+static __always_inline void put_address(__u8 *address, __u8 *kept, __u32 at, __u32 side, __u64 high, __u64 low)
 {
-	*(__u64 *)(shared.row + at) = 0;
-	*(__u32 *)(shared.row + at + 8) = bpf_htonl(0xffff);
-	*(__u32 *)(shared.row + at + 12) = address;
+	/* An address mapped into IPv6 (RFC 4291, section 2.5.5.2) is cut as the IPv4 address that it is. */
+	bool ipv4 = !high && low >> 32 == 0xffff;
+
+	shared.whole[2 * side][at] = high;
+	shared.whole[2 * side + 1][at] = low;
+	((__u64 *)address)[0] = bpf_cpu_to_be64(high & shared.mask_ipv6[0]);
+	((__u64 *)address)[1] = bpf_cpu_to_be64(low & (ipv4 ? shared.mask_ipv4 : shared.mask_ipv6[1]));
+	*(__u32 *)kept = ipv4 ? shared.kept_ipv4 : shared.kept_ipv6;
 }
 
-static __always_inline void put_identity(struct sock_common *common, __u32 uid)
+static __always_inline __u64 mapped(__be32 address)
+{
+	return 0xffffULL << 32 | bpf_ntohl(address);
+}
+
+static __always_inline __u64 half(const struct in6_addr *address, int first)
+{
+	return (__u64)bpf_ntohl(address->in6_u.u6_addr32[first]) << 32 | bpf_ntohl(address->in6_u.u6_addr32[first + 1]);
+}
+
+static __always_inline void put_addresses(__u8 *row, __u32 at, struct sock_common *common)
+{
+	__u64 local_high = 0, local_low, remote_high = 0, remote_low;
+
+	if (common->skc_family == AF_INET) {
+		local_low = mapped(common->skc_rcv_saddr);
+		remote_low = mapped(common->skc_daddr);
+	} else {
+		local_high = half(&common->skc_v6_rcv_saddr, 0);
+		local_low = half(&common->skc_v6_rcv_saddr, 2);
+		remote_high = half(&common->skc_v6_daddr, 0);
+		remote_low = half(&common->skc_v6_daddr, 2);
+	}
+	put_address(row + ROW_AT_local_address, row + ROW_AT_local_prefix_length, at, 0, local_high, local_low);
+	put_address(row + ROW_AT_remote_address, row + ROW_AT_remote_prefix_length, at, 1, remote_high, remote_low);
+}
+
+static __always_inline void put_identity(__u8 *row, struct sock_common *common, __u32 uid)
 {
 	__u64 cookie = common->skc_cookie.counter;
 
-	if (common->skc_family == AF_INET) {
-		put_mapped(ROW_AT_local_address, common->skc_rcv_saddr);
-		put_mapped(ROW_AT_remote_address, common->skc_daddr);
-	} else {
-		put_address(ROW_AT_local_address, &common->skc_v6_rcv_saddr);
-		put_address(ROW_AT_remote_address, &common->skc_v6_daddr);
-	}
 	PUT64(cookie, cookie ? cookie : bpf_get_socket_cookie(common)); /* the call gives it one */
 	PUT32(local_port, common->skc_num);
 	PUT32(remote_port, bpf_ntohs(common->skc_dport));
 	PUT32(state, common->skc_state);
 	PUT32(uid, uid);
-	PUT32(netns, common->skc_net.net->ns.inum);
 }
 
 /* sock_i_ino() */
@@ -119,7 +168,7 @@ static __always_inline __u32 timer_of(struct inet_connection_sock *icsk)
 	return keepalive_pending(icsk) ? TIMER_KEEPALIVE : TIMER_NONE;
 }
 
-static __always_inline void put_socket(struct tcp_sock *tp, struct inet_connection_sock *icsk, struct sock *sk)
+static __always_inline void put_socket(__u8 *row, struct tcp_sock *tp, struct inet_connection_sock *icsk, struct sock *sk)
 {
 	__s32 unread = tp->rcv_nxt - tp->copied_seq;
 
@@ -133,7 +182,7 @@ static __always_inline void put_socket(struct tcp_sock *tp, struct inet_connecti
 }
 
 /* tcp_get_info() */
-static __always_inline void put_info(struct tcp_sock *tp, struct inet_connection_sock *icsk)
+static __always_inline void put_info(__u8 *row, struct tcp_sock *tp, struct inet_connection_sock *icsk)
 {
 	bool scaled = BPF_CORE_READ_BITFIELD(tp, rx_opt.wscale_ok);
 	__s32 unsent = tp->write_seq - tp->snd_nxt;
@@ -170,7 +219,7 @@ static __always_inline void put_info(struct tcp_sock *tp, struct inet_connection
 }
 
 /* tcp_compute_delivery_rate() */
-static __always_inline void put_delivery_rate(struct tcp_sock *tp)
+static __always_inline void put_delivery_rate(__u8 *row, struct tcp_sock *tp)
 {
 	__u32 delivered = tp->rate_delivered, interval_us = tp->rate_interval_us;
 	__u64 rate = 0;
@@ -182,7 +231,7 @@ static __always_inline void put_delivery_rate(struct tcp_sock *tp)
 }
 
 /* tcp_get_info_chrono_stats(): busy includes both limited times, and the one that is running counts until now. */
-static __always_inline void put_times(struct tcp_sock *tp)
+static __always_inline void put_times(__u8 *row, struct tcp_sock *tp)
 {
 	__u32 running = BPF_CORE_READ_BITFIELD(tp, chrono_type);
 	__u32 since = running ? (__u32)bpf_jiffies64() - tp->chrono_start : 0;
@@ -205,7 +254,7 @@ static __always_inline bool bbr_known(void)
 }
 
 /* bbr_get_info() and bbr_bw() */
-static __always_inline void put_bbr(struct tcp_sock *tp, struct inet_connection_sock *icsk)
+static __always_inline void put_bbr(__u8 *row, struct tcp_sock *tp, struct inet_connection_sock *icsk)
 {
 	struct bbr *bbr = (void *)icsk->icsk_ca_priv;
 	__u64 bandwidth;
@@ -217,17 +266,17 @@ static __always_inline void put_bbr(struct tcp_sock *tp, struct inet_connection_
 	PUT32(bbr_cwnd_gain, BPF_CORE_READ_BITFIELD(bbr, cwnd_gain));
 }
 
-static __always_inline void put_algorithm(struct tcp_sock *tp, struct inet_connection_sock *icsk, __u32 state)
+static __always_inline void put_algorithm(__u8 *row, struct tcp_sock *tp, struct inet_connection_sock *icsk, __u32 state)
 {
 	const __u64 *name = (const void *)icsk->icsk_ca_ops->name;
 	__u64 begin = name[0], rest = name[1];
 
 	PUT64(congestion_control, begin);
-	*(__u64 *)(shared.row + ROW_AT_congestion_control + 8) = rest;
+	*(__u64 *)(row + ROW_AT_congestion_control + 8) = rest;
 	/* inet_sk_diag_fill() asks no algorithm about what the peer has closed. */
 	if ((__u32)begin == ('b' | 'b' << 8 | 'r' << 16) && state < TCP_TIME_WAIT) {
 		if (bbr_known()) {
-			put_bbr(tp, icsk);
+			put_bbr(row, tp, icsk);
 			return;
 		}
 		shared.unread++;
@@ -244,20 +293,27 @@ int write_rows(struct bpf_iter__tcp *context)
 	struct sock_common *common = context->sk_common;
 	struct inet_connection_sock *icsk;
 	struct tcp_sock *tp;
+	__u32 at;
+	__u8 *row;
 
 	if (!common || !(shared.states >> (common->skc_state & 31) & 1))
 		return 0;
 	tp = bpf_skc_to_tcp_sock(common);
-	if (!tp)
+	at = shared.at;
+	if (!tp || at >= READ_ROWS)
 		return 0;
+	shared.at = at + 1;
+	row = shared.rows[at];
 	icsk = &tp->inet_conn;
-	put_identity(common, context->uid);
-	put_socket(tp, icsk, &icsk->icsk_inet.sk);
-	put_info(tp, icsk);
-	put_delivery_rate(tp);
-	put_times(tp);
-	put_algorithm(tp, icsk, common->skc_state);
-	/* Where there is no room left the kernel offers this socket again in the next read. */
-	bpf_seq_write(context->meta->seq, shared.row, ROW_LENGTH);
+	touch_lines(tp, icsk, &icsk->icsk_inet.sk);
+	put_addresses(row, at, common);
+	put_identity(row, common, context->uid);
+	put_socket(row, tp, icsk, &icsk->icsk_inet.sk);
+	put_info(row, tp, icsk);
+	put_delivery_rate(row, tp);
+	put_times(row, tp);
+	put_algorithm(row, tp, icsk, common->skc_state);
+	/* One byte for each row: a read of READ_ROWS bytes ends where the rows are full. */
+	bpf_seq_write(context->meta->seq, row, 1);
 	return 0;
 }

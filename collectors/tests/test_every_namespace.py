@@ -58,9 +58,8 @@ def name():
 def listening(sources, arena):
     return {
         (int(row["netns"]), int(row["local_port"]))
-        for seen in sources.polls(ORIGIN, arena)
-        for rows in seen.rows
-        for row in rows
+        for part in sources.poll(ORIGIN, arena)
+        for row in part.rows
         if row["state"] == 10
     }
 
@@ -135,10 +134,10 @@ def test_deleted_between_the_look_and_its_poll_others_are_read_on(name, opened):
     here = OWN.stat().st_ino
     listener = Listener()
     try:
-        polls = sources.polls(ORIGIN, arena)
-        next(polls)  # all are open now
+        parts = sources.poll(ORIGIN, arena)
+        next(parts)  # all are open now
         ip("netns", "del", name)
-        for _ in polls:
+        for _ in parts:
             pass
         assert (here, listener.port) in listening(sources, arena)
     finally:

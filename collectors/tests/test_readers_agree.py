@@ -124,8 +124,8 @@ def polled(reader, origin):
     """The rows by cookie, each as its fields' plain values."""
     return {
         int(row["cookie"]): dict(zip(ROW.names, row.item(), strict=True))
-        for rows in reader.poll(origin, Arena()).rows
-        for row in read_rows(rows.tobytes())
+        for part in reader.poll(origin, Arena())
+        for row in read_rows(part.rows.tobytes())
     }
 
 
@@ -182,8 +182,8 @@ def test_a_reader_finds_sockets_nobody_has_looked_at(readers, ends):
 @pytest.mark.usefixtures("ends")
 def test_sockets_beyond_the_limit_are_counted(readers):
     for reader in readers.values():
-        seen = reader.poll(WHOLE, Arena(), max_sockets=7)
-        assert (sum(map(len, seen.rows)), seen.left_out) == (7, 12)
+        parts = [(len(part.rows), part.left_out) for part in reader.poll(WHOLE, Arena(), max_sockets=7)]
+        assert tuple(map(sum, zip(*parts, strict=True))) == (7, 12)
 
 
 def test_sockets_that_open_and_close_during_walks_never_tear_a_row(readers, netns):
@@ -193,8 +193,10 @@ def test_sockets_that_open_and_close_during_walks_never_tear_a_row(readers, netn
         seen = 0
         arena = Arena()
         for _ in range(300):
-            for rows in readers["bpf"].poll(WHOLE, arena).rows:
-                for row in read_rows(rows.tobytes()):  # raises where a byte of the frame is not in its place
+            for part in readers["bpf"].poll(WHOLE, arena):
+                for row in read_rows(
+                    part.rows.tobytes()
+                ):  # raises where a byte of the frame is not in its place
                     seen += 1
                     assert port in (row["local_port"], row["remote_port"])
                     assert row["local_address"] == row["remote_address"]
@@ -212,10 +214,10 @@ def test_two_readers_at_once_do_not_write_into_each_other(netns):
         arena = Arena()
         origin = Origin(pop, "edge1", FULL)
         found[pop] = {
-            (bytes(row["pop"]), int(row["netns"]), len(rows))
+            (bytes(row["pop"]), int(row["netns"]), len(part.rows))
             for _ in range(200)
-            for rows in reader.poll(origin, arena).rows
-            for row in read_rows(rows.tobytes())
+            for part in reader.poll(origin, arena)
+            for row in read_rows(part.rows.tobytes())
         }
         reader.close()
 
@@ -236,7 +238,7 @@ def test_a_closed_reader_leaves_nothing_in_the_kernel(netns):
     reader = BpfReader(netns)
     before = descriptors()
     another = BpfReader(netns)
-    another.poll(WHOLE, Arena())
+    assert list(another.poll(WHOLE, Arena()))
     another.close()
     assert descriptors() == before
     reader.close()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .sockets.poll import Poll
+from .sockets.part import Part
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class Counters:
         damaged: messages of the kernel that could not be read.
         left_out: sockets beyond `--max-sockets`.
         passed_over: sockets that are excluded or not in the sample.
-        retries: dumps thrown away because the kernel lost or changed part of them.
+        retries: dumps repeated because the kernel lost or changed part of them.
         interrupted: dumps kept although the kernel marked them as inconsistent.
         namespaces: read now; the only one that falls. Zero unless all are read.
         namespaces_gone: that were let go of because nothing but the collector held them.
@@ -39,14 +39,14 @@ class Counters:
     namespaces_failed: int = 0
     namespaces_left_out: int = 0
 
-    def add(self, poll: Poll) -> None:
-        """Count what was written of a namespace; `polls` is the caller's to count."""
-        self.rows += sum(map(len, poll.rows))
-        self.damaged += poll.damaged
-        self.left_out += poll.left_out
-        self.passed_over += poll.passed_over
-        self.retries += poll.retries
-        self.interrupted += poll.interrupted
+    def add(self, part: Part) -> None:
+        """Count what was written of a poll; `polls` is the caller's to count."""
+        self.rows += len(part.rows)
+        self.damaged += part.damaged
+        self.left_out += part.left_out
+        self.passed_over += part.passed_over
+        self.retries += part.retries
+        self.interrupted += part.interrupted
 
     @property
     def losses(self) -> int:

@@ -63,9 +63,9 @@ def _collect(
         start_ns = time.monotonic_ns()
         while not stopped((start_ns + pace.due_ns(slot) - time.monotonic_ns()) / 1e9):
             begun, begun_cpu_ns = time.monotonic(), time.thread_time_ns()
-            for seen in sources.polls(origin, arena):
-                sink.write(seen.rows)
-                counters.add(seen)
+            for part in sources.poll(origin, arena):
+                sink.write([part.rows])
+                counters.add(part)
             counters.polls += 1
             polled(time.monotonic() - begun)
             if counters.polls == how.count:

@@ -10,7 +10,7 @@ from .counters import Counters
 from .errors import Failure
 from .namespaces import Changes, present
 from .sockets.arena import Arena
-from .sockets.poll import Poll
+from .sockets.part import Part
 from .sockets.reader import Reader, Tell, open_reader
 from .sockets.rows import Origin
 
@@ -40,8 +40,8 @@ class Wanted:
 class Sources(Protocol):
     """The namespaces that are polled."""
 
-    def polls(self, origin: Origin, arena: Arena) -> Iterator[Poll]:
-        """One poll of each namespace. The next overwrites the rows of the one before."""
+    def poll(self, origin: Origin, arena: Arena) -> Iterator[Part]:
+        """The parts of a poll of each namespace. The next overwrites the rows of the one before."""
 
     def readers(self) -> tuple[str, ...]:
         """The name of the reader in use for each namespace."""
@@ -72,14 +72,14 @@ class OneNamespace:
         self._wanted = wanted
         self._reader = open_reader(wanted.reader, wanted.netns, states=wanted.states, tell=tell)
 
-    def polls(self, origin: Origin, arena: Arena) -> Iterator[Poll]:
+    def poll(self, origin: Origin, arena: Arena) -> Iterator[Part]:
         """The poll of the namespace.
 
         Raises:
             Failure: it can't be read.
         """
         wanted = self._wanted
-        yield self._reader.poll(origin, arena, states=wanted.states, max_sockets=wanted.max_sockets)
+        return self._reader.poll(origin, arena, states=wanted.states, max_sockets=wanted.max_sockets)
 
     def readers(self) -> tuple[str, ...]:
         """The name of the reader in use."""
@@ -123,8 +123,10 @@ class EveryNamespace:
         self._changes = Changes()
         self._open: dict[int, _Open] = {}
 
-    def polls(self, origin: Origin, arena: Arena) -> Iterator[Poll]:
-        """One poll of each namespace; one that can't be read is counted, and tried again at the next look.
+    def poll(self, origin: Origin, arena: Arena) -> Iterator[Part]:
+        """The poll of each namespace; one that can't be read is counted, and tried again at the next look.
+
+        What was given of a namespace before its poll failed stays given.
 
         Raises:
             Failure: no namespace at all can be read.
@@ -134,14 +136,15 @@ class EveryNamespace:
         done = 0
         for inode, each in list(self._open.items()):
             try:
-                poll = each.reader.poll(origin, arena, states=wanted.states, max_sockets=wanted.max_sockets)
+                yield from each.reader.poll(
+                    origin, arena, states=wanted.states, max_sockets=wanted.max_sockets
+                )
             except Failure as why:
                 failure = why
                 self._drop(inode)
                 self._failed(each.path, why)
                 continue
             done += 1
-            yield poll
         if failure and not done:
             raise failure
 

@@ -36,8 +36,8 @@ class Algorithms:
             return []
         ports = np.unique([transfer.remote_port for transfer in transfers])
         known = {}
-        for batch in self._reader.poll(_ALL, self._arena).rows:
-            for row in batch[np.isin(batch["remote_port"], ports)]:
+        for part in self._reader.poll(_ALL, self._arena):
+            for row in part.rows[np.isin(part.rows["remote_port"], ports)]:
                 ends = (row["remote_address"].item(), int(row["remote_port"]), int(row["local_port"]))
                 known[ends] = row["congestion_control"].decode("ascii", "replace")
         return [

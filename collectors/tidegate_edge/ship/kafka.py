@@ -97,7 +97,7 @@ class KafkaSink:
         return Shipped(spool.acknowledged, spool.dropped, spool.pending, self._shipper.error)
 
     def write(self, batches: Iterable[Rows]) -> None:
-        """Spool all rows of a poll; where there is no room for them, count them."""
+        """Spool these rows; where there is no room for them, count them."""
         for rows in batches:
             most = MESSAGE_BYTES // rows.itemsize
             for begin in range(0, len(rows), most):

@@ -20,10 +20,10 @@ _WAY_OUT: Final = "write to standard output instead"
 
 
 class Sink(Protocol):
-    """Takes the rows of one poll after the other."""
+    """Takes rows, one part of a poll after the other."""
 
     def write(self, batches: Iterable[Rows]) -> None:
-        """Write all rows of a poll, or raise a Failure."""
+        """Write all of these rows, or raise a Failure."""
 
     def close(self) -> None:
         """Let go of what was opened."""
@@ -78,7 +78,7 @@ class FileSink:
             os.ftruncate(self._fd, size)
         except OSError as error:
             return f"it may end within a row, for it could not be cut back to {size} bytes: {error.strerror}"
-        return f"cut back to the {size} bytes before this poll"
+        return f"cut back to the {size} bytes before these rows"
 
     def _make_ours(self) -> int:
         if not stat.S_ISREG(os.fstat(self._fd).st_mode):

@@ -79,7 +79,7 @@ def _polled(source: KernelOptions, stopped: Stopped, interval_ns: int) -> Iterat
     arena = Arena()
     try:
         while True:
-            yield gather(rows for seen in sources.polls(origin, arena) for rows in seen.rows)
+            yield gather(part.rows for part in sources.poll(origin, arena))
             if stopped(interval_ns / 1e9):
                 return
     finally:

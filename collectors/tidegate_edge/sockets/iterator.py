@@ -1,17 +1,18 @@
 """The kernel's TCP sockets by a BPF iterator that writes finished rows: collectors/bpf/sockets.bpf.c.
 
-A read hands out whole rows, as many as the kernel's buffer of 32 KiB takes. What is left to do here is what needs
-whole addresses: classify, then cut.
+The rows stand in memory that the program shares with its reader. A read hands out one byte for each, and so says how
+many there are: where one ends and the next may overwrite them, the reader has taken them. What is left to do here is
+what needs whole addresses: select and classify.
 """
 
 import mmap
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tidegate_edge.errors import MISSING_PART, Failure
 from tidegate_edge.libbpf.iterators import load_iterator
@@ -19,30 +20,42 @@ from tidegate_edge.libbpf.library import Needs, Unavailable
 from tidegate_edge.schemas.rows import ROW, ROW_LENGTH
 
 from . import netns as namespaces
+from .addresses import IPV4_BITS_BEFORE, Addresses, high_mask, low_mask
 from .arena import Arena
-from .decode import Rows
 from .netlink import CONNECTED
-from .poll import MAX_SOCKETS, Poll
-from .rows import Origin, finish, stamp, whole_addresses
+from .part import NO_ROWS, Part
+from .poll import MAX_SOCKETS
+from .rows import Origin, finish, stamp
 
 OBJECT: Final = Path(__file__).with_name("sockets.bpf.o")
 PROGRAM: Final = "write_rows"
 NEEDS: Final = Needs("5.12", "CAP_BPF and CAP_PERFMON", "`--reader netlink` reads the same rows")
 
-# Rows classified and cut at once: enough to make a call of numpy cheap, and they still lie in the cache.
-CHUNK_ROWS: Final = 1 << 10
+# Rows of one read, which are one part: enough to make a call of numpy cheap, and they still lie in the cache.
+# A reader's memory in the kernel is 540 bytes for each.
+READ_ROWS: Final = 1 << 9
+
+_UNREAD: Final = (
+    "the kernel's BTF does not describe the state of `bbr`; if it is a module, it was loaded late"
+)
 
 _CLOCK_MONOTONIC_COARSE: Final = 6  # include/uapi/linux/time.h
 
-# `shared` of sockets.bpf.c, behind its row.
-_PADDED: Final = (ROW_LENGTH + 7) // 8 * 8
+# `shared` of sockets.bpf.c.
 _SHARED: Final = np.dtype(
-    {
-        "names": ["states", "hz", "unread"],
-        "formats": ["<u4", "<u4", "<u8"],
-        "offsets": [_PADDED, _PADDED + 4, _PADDED + 8],
-        "itemsize": _PADDED + 16,
-    }
+    [
+        ("states", "<u4"),
+        ("hz", "<u4"),
+        ("unread", "<u8"),
+        ("at", "<u4"),
+        ("kept_ipv4", "<u4"),
+        ("kept_ipv6", "<u4"),
+        ("unused", "<u4"),
+        ("mask_ipv4", "<u8"),
+        ("mask_ipv6", "<u8", 2),
+        ("whole", "<u8", (4, READ_ROWS)),
+        ("rows", "u1", (READ_ROWS, ROW_LENGTH)),
+    ]
 )
 
 
@@ -68,79 +81,97 @@ class BpfReader:
         namespaces.inode_of(netns)
         self._netns = netns
         self._program = load_iterator(OBJECT, PROGRAM, NEEDS)
-        self._memory = mmap.mmap(self._program.loaded.map_fd(".bss"), mmap.PAGESIZE)
-        self._shared = np.frombuffer(self._memory, _SHARED, count=1)
+        memory = mmap.mmap(self._program.loaded.map_fd(".bss"), _pages(_SHARED.itemsize))
+        self._shared = np.frombuffer(memory, _SHARED, count=1)[0]
         self._shared["hz"] = jiffies_per_second()
+        self._rows = self._shared["rows"].reshape(-1).view(ROW)
+        self._whole = self._shared["whole"]
+        self._credit = bytearray(READ_ROWS)
 
     def close(self) -> None:
-        """Remove the program from the kernel."""
-        del self._shared
-        self._memory.close()
+        """Remove the program from the kernel; rows that were given stay readable."""
+        del self._shared, self._rows, self._whole
         self._program.unload()
 
     def poll(
-        self, origin: Origin, arena: Arena, *, states: int = CONNECTED, max_sockets: int = MAX_SOCKETS
-    ) -> Poll:
+        self,
+        origin: Origin,
+        arena: Arena,  # noqa: ARG002 — rows lie in memory of the program's own
+        *,
+        states: int = CONNECTED,
+        max_sockets: int = MAX_SOCKETS,
+    ) -> Iterator[Part]:
         """Walk all sockets once.
 
         Args:
             origin: what every row carries.
-            arena: its memory is handed out again: the rows of the poll before are overwritten.
+            arena: not used: the rows of a part lie where the program writes them.
             states: a bit for each TCP state wanted; those without a `tcp_info` are never found.
-            max_sockets: rows kept; the rest is counted.
+            max_sockets: rows given; the rest is counted.
+
+        Yields:
+            The parts of the poll, the last without rows.
 
         Raises:
             Unavailable: sockets have an algorithm's own state that the netlink reader could read, and this can't.
+                The rows given before are right.
             Failure: the namespace is gone, or the kernel ends the walk with an error.
         """
-        arena.rewind()
-        self._memory[:ROW_LENGTH] = stamp(
-            origin, time.time_ns()
-        ).tobytes()  # a record's copy leaves out the frame
+        given = left_out = passed_over = 0
+        walk = self._start(origin, states)
+        try:
+            while count := self._read(walk):
+                if self._shared["unread"]:
+                    raise Unavailable(_UNREAD, NEEDS)
+                found = self._rows[:count]
+                finished = finish(found, *self._whole_addresses(count), origin)
+                kept = finished[: max_sockets - given]
+                given += len(kept)
+                passed_over += count - len(finished)
+                left_out += len(finished) - len(kept)
+                yield Part(kept)
+        finally:
+            os.close(walk)
+        yield Part(NO_ROWS, left_out=left_out, passed_over=passed_over)
+
+    def _start(self, origin: Origin, states: int) -> int:
+        """A descriptor of a new walk, for which the shared memory is ready."""
+        try:
+            with namespaces.inside(self._netns):
+                walk = self._program.start()
+                netns = namespaces.inode_of(None)  # a name may stand for another namespace by now
+        except OSError as error:
+            raise _broken(error) from error
         self._shared["states"] = states
         self._shared["unread"] = 0
-        rows: list[Rows] = []
-        kept = left_out = passed_over = 0
-        try:
-            walk = self._start()
-            try:
-                while len(found := _read(walk, arena.rows(CHUNK_ROWS))):
-                    finished = finish(found, *whole_addresses(found), origin)
-                    rows.append(finished[: max_sockets - kept])
-                    arena.give_back(len(found) - len(rows[-1]))
-                    kept += len(rows[-1])
-                    passed_over += len(found) - len(finished)
-                    left_out += len(finished) - len(rows[-1])
-            finally:
-                os.close(walk)
-        except OSError as error:
-            raise Failure(
-                f"the walk of the sockets broke: {error.strerror}", exit_code=MISSING_PART
-            ) from error
-        if self._shared["unread"][0]:
-            raise Unavailable(
-                "the kernel's BTF does not describe the state of `bbr`; if it is a module, it was loaded late",
-                NEEDS,
-            )
-        return Poll(
-            tuple(rows), damaged=0, left_out=left_out, retries=0, interrupted=False, passed_over=passed_over
+        ipv4, ipv6 = IPV4_BITS_BEFORE + origin.cut.ipv4, origin.cut.ipv6
+        self._shared["kept_ipv4"], self._shared["kept_ipv6"] = ipv4, ipv6
+        self._shared["mask_ipv4"], self._shared["mask_ipv6"] = (
+            low_mask(ipv4),
+            (high_mask(ipv6), low_mask(ipv6)),
         )
+        self._shared["rows"] = stamp(origin, time.time_ns(), netns).view(np.uint8)
+        return walk
 
-    def _start(self) -> int:
-        with namespaces.inside(self._netns):
-            return self._program.start()
+    def _read(self, walk: int) -> int:
+        """How many rows the program has written anew, none at the end of the walk."""
+        while True:
+            self._shared["at"] = 0
+            try:
+                return os.readv(walk, [self._credit])
+            except BlockingIOError:
+                continue  # a million sockets passed over: the kernel lets others have their turn
+            except OSError as error:
+                raise _broken(error) from error
+
+    def _whole_addresses(self, count: int) -> tuple[Addresses, Addresses]:
+        local_high, local_low, remote_high, remote_low = self._whole[:, :count]
+        return Addresses(local_high, local_low), Addresses(remote_high, remote_low)
 
 
-def _read(walk: int, room: npt.NDArray[np.uint8]) -> Rows:
-    """Fill the room, or as much of it as there are sockets left."""
-    view = room.data.cast("B")
-    at = 0
-    while at < len(view):
-        try:
-            length = os.readv(walk, [view[at:]])
-        except BlockingIOError:
-            continue  # a million sockets passed over: the kernel lets others have their turn
-        if not length:
-            break
-        at += length
-    return room.reshape(-1)[:at].view(ROW)
+def _pages(length: int) -> int:
+    return -(-length // mmap.PAGESIZE) * mmap.PAGESIZE
+
+
+def _broken(error: OSError) -> Failure:
+    return Failure(f"the walk of the sockets broke: {error.strerror}", exit_code=MISSING_PART)

@@ -98,6 +98,7 @@ class SocketDiag:
         self._netns = netns
         self.netns_inode: Final = namespaces.inode_of(netns)
         self._walks = one_walk
+        self._finished = True
         self._socket = self._open()
 
     def close(self) -> None:
@@ -129,9 +130,12 @@ class SocketDiag:
             is overwritten when the generator is resumed.
 
         Raises:
-            Broken: part of the dump is lost; `reopen` before the next.
+            Broken: part of the dump is lost.
             Failure: the kernel has no TCP socket diagnostics, or does not answer.
         """
+        if not self._finished:
+            self.reopen()  # else what is left of the dump before would be taken for this one's
+        self._finished = False
         try:
             try:
                 yield from self._receive(self._walks(states, attributes, filters), buffer)
@@ -140,6 +144,7 @@ class SocketDiag:
                     raise
                 self._walks = walk_by_family
                 yield from self._receive(self._walks(states, attributes, filters), buffer)
+            self._finished = True
         except Refused as refused:
             raise _refusal(refused.code) from refused
         except BlockingIOError as error:

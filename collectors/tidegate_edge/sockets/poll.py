@@ -1,7 +1,8 @@
 """One poll: every TCP socket of the kernel as rows, in bounded memory."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -9,36 +10,15 @@ import numpy as np
 from tidegate_edge.errors import MISSING_PART, Failure
 
 from .arena import Arena
-from .decode import Rows
 from .messages import find_messages
 from .netlink import CONNECTED, Broken, SocketDiag
+from .part import NO_ROWS, Given, Part, others
 from .rows import Origin, make_rows
 
 ATTEMPTS: Final = 3
 
 # 506 bytes each: 253 MB of rows.
 MAX_SOCKETS: Final = 500_000
-
-
-@dataclass(frozen=True, slots=True)
-class Poll:
-    """What one poll saw.
-
-    Attributes:
-        rows: in as many arrays as the dump filled buffers.
-        damaged: messages, or rests of datagrams, that could not be read.
-        left_out: sockets beyond the limit.
-        retries: dumps that were thrown away because the kernel lost or changed part of them.
-        interrupted: the kernel marked the dump that was kept as inconsistent.
-        passed_over: sockets that are excluded or not in the sample.
-    """
-
-    rows: tuple[Rows, ...]
-    damaged: int
-    left_out: int
-    retries: int
-    interrupted: bool
-    passed_over: int = 0
 
 
 def poll(
@@ -48,53 +28,60 @@ def poll(
     *,
     states: int = CONNECTED,
     max_sockets: int = MAX_SOCKETS,
-) -> Poll:
+    given: Given | None = None,
+) -> Iterator[Part]:
     """Dump all sockets and make rows of them.
 
-    A dump that the kernel could not keep consistent is repeated, three times at most; the last inconsistent one
-    is kept and marked.
+    A dump of which the kernel lost part, or that it could not keep consistent, is repeated, three times at most in
+    all; a repetition gives only the sockets that were not given yet. So a poll gives no socket twice.
 
     Args:
         diag: where the sockets are read.
         origin: what every row carries.
-        arena: its memory is handed out again: the rows of the poll before are overwritten.
+        arena: where the rows of a part lie.
         states: a bit for each TCP state wanted.
-        max_sockets: rows kept; the rest is counted.
+        max_sockets: rows given, with those of `given`; the rest is counted.
+        given: sockets of which another reader gave rows in this poll.
+
+    Yields:
+        The parts of the poll, the last without rows.
 
     Raises:
-        Failure: the kernel can't be asked, or lost part of every dump.
+        Failure: the kernel can't be asked, or lost part of every dump. The rows given before are right.
     """
+    given = Given() if given is None else given
     for attempt in range(ATTEMPTS):
         try:
-            seen = _once(diag, origin, arena, states, max_sockets, attempt)
+            totals = yield from _once(diag, origin, arena, states, max_sockets, given)
         except Broken as broken:
-            diag.reopen()
             lost = broken
             continue
-        if not seen.interrupted or attempt == ATTEMPTS - 1:
-            return seen
+        if not totals.interrupted or attempt == ATTEMPTS - 1:
+            yield replace(totals, retries=attempt)
+            return
     raise Failure(f"{ATTEMPTS} dumps of the sockets were lost: {lost}", exit_code=MISSING_PART)
 
 
 def _once(
-    diag: SocketDiag, origin: Origin, arena: Arena, states: int, max_sockets: int, retries: int
-) -> Poll:
+    diag: SocketDiag, origin: Origin, arena: Arena, states: int, max_sockets: int, given: Given
+) -> Generator[Part, None, Part]:
+    """The rows of one dump, and what was counted."""
     words = np.frombuffer(arena.buffer, "<u4")
-    arena.rewind()
-    rows: list[Rows] = []
-    kept = damaged = left_out = passed_over = 0
+    earlier = given.cookies()
+    left_out = damaged = passed_over = 0
     interrupted = False
     observed_at_ns = time.time_ns()
     for datagrams in diag.dump(states, arena.buffer):
-        if kept >= max_sockets:
+        if given.count >= max_sockets:
             left_out += len(find_messages(words, datagrams).starts)
             continue
         batch = make_rows(words, datagrams, origin, observed_at_ns, arena.rows, diag.netns_inode)
-        arena.give_back(batch.passed_over)
-        rows.append(batch.rows[: max_sockets - kept])
-        kept += len(rows[-1])
-        left_out += len(batch.rows) - len(rows[-1])
         passed_over += batch.passed_over
         damaged += batch.damaged
         interrupted |= batch.interrupted
-    return Poll(tuple(rows), damaged, left_out, retries, interrupted, passed_over)
+        found = others(batch.rows, earlier)
+        rows = found[: max_sockets - given.count]
+        left_out += len(found) - len(rows)
+        given.add(rows)
+        yield Part(rows)
+    return Part(NO_ROWS, damaged, left_out, interrupted=interrupted, passed_over=passed_over)

@@ -1,6 +1,6 @@
 """Which reader a collector uses: the one asked for, or the best that this host allows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from tidegate_edge.errors import BAD_INPUT, Failure
@@ -9,7 +9,8 @@ from tidegate_edge.libbpf.library import Unavailable
 from .arena import Arena
 from .iterator import BpfReader
 from .netlink import CONNECTED, SocketDiag
-from .poll import MAX_SOCKETS, Poll, poll
+from .part import Given, Part
+from .poll import MAX_SOCKETS, poll
 from .rows import Origin
 
 AUTO: Final = "auto"
@@ -32,8 +33,8 @@ class Reader(Protocol):
 
     def poll(
         self, origin: Origin, arena: Arena, *, states: int = CONNECTED, max_sockets: int = MAX_SOCKETS
-    ) -> Poll:
-        """All sockets as rows. They lie in the arena; the next poll overwrites them."""
+    ) -> Iterator[Part]:
+        """All sockets as rows, part by part; the rows of one lie in the arena until the next is asked for."""
 
     def close(self) -> None:
         """Give back what the kernel holds for it."""
@@ -55,10 +56,16 @@ class NetlinkReader:
         self._diag = SocketDiag(netns)
 
     def poll(
-        self, origin: Origin, arena: Arena, *, states: int = CONNECTED, max_sockets: int = MAX_SOCKETS
-    ) -> Poll:
+        self,
+        origin: Origin,
+        arena: Arena,
+        *,
+        states: int = CONNECTED,
+        max_sockets: int = MAX_SOCKETS,
+        given: Given | None = None,
+    ) -> Iterator[Part]:
         """As `tidegate_edge.sockets.poll.poll`."""
-        return poll(self._diag, origin, arena, states=states, max_sockets=max_sockets)
+        return poll(self._diag, origin, arena, states=states, max_sockets=max_sockets, given=given)
 
     def close(self) -> None:
         """Close the netlink socket."""
@@ -91,20 +98,25 @@ class BestReader:
 
     def poll(
         self, origin: Origin, arena: Arena, *, states: int = CONNECTED, max_sockets: int = MAX_SOCKETS
-    ) -> Poll:
-        """As the reader in use does it; a poll that BPF can't do is done by netlink."""
+    ) -> Iterator[Part]:
+        """As the reader in use does it; what BPF can't do of a poll is done by netlink, and no socket given twice."""
+        given = Given()
         try:
-            return self._reader.poll(origin, arena, states=states, max_sockets=max_sockets)
+            for part in self._reader.poll(origin, arena, states=states, max_sockets=max_sockets):
+                given.add(part.rows)
+                yield part
         except Unavailable as why:
             self._reader.close()
-            self._reader = self._second_best(why)
-        return self._reader.poll(origin, arena, states=states, max_sockets=max_sockets)
+            self._reader = second = self._second_best(why)
+        else:
+            return
+        yield from second.poll(origin, arena, states=states, max_sockets=max_sockets, given=given)
 
     def close(self) -> None:
         """Close the reader in use."""
         self._reader.close()
 
-    def _second_best(self, why: Unavailable) -> Reader:
+    def _second_best(self, why: Unavailable) -> NetlinkReader:
         self._tell(f"reader netlink: {why.message}")
         return NetlinkReader(self._netns)
 

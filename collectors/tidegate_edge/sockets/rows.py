@@ -83,7 +83,10 @@ def make_rows(
     room = memory(len(sockets.starts))
     room[:] = stamp(origin, observed_at_ns, netns).view(np.uint8)  # one copy instead of a column each
     rows = room.reshape(-1).view(ROW)
-    kept = finish(rows, *fill_rows(rows, sockets), origin)
+    local, remote = fill_rows(rows, sockets)
+    _write_cut(rows, local, "local", origin.cut)
+    _write_cut(rows, remote, "remote", origin.cut)
+    kept = finish(rows, local, remote, origin)
     return Batch(kept, sockets.other, sockets.damaged, sockets.interrupted, len(rows) - len(kept))
 
 
@@ -99,13 +102,13 @@ def stamp(origin: Origin, observed_at_ns: int, netns: int = 0) -> Rows:
 
 
 def finish(rows: Rows, local: Addresses, remote: Addresses, origin: Origin) -> Rows:
-    """Do what takes whole addresses, then write them cut.
+    """Do what takes whole addresses: pass over sockets, hash, classify.
 
     Args:
         rows: that lack nothing else.
         local: whole local addresses of the rows.
         remote: whole remote addresses of the rows.
-        origin: how addresses are treated, and which sockets are passed over.
+        origin: which sockets are passed over, and what is said of the others' addresses.
 
     Returns:
         The rows that are kept, moved to the front of `rows`.
@@ -119,8 +122,6 @@ def finish(rows: Rows, local: Addresses, remote: Addresses, origin: Origin) -> R
         rows["remote_hash"] = origin.pseudonyms.of(remote)
     if origin.classifier:
         rows["traffic_class"] = origin.classifier.classify(local, remote)
-    _write_cut(rows, local, "local", origin.cut)
-    _write_cut(rows, remote, "remote", origin.cut)
     return rows
 
 

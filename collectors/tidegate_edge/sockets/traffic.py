@@ -66,11 +66,16 @@ class Classifier:
     def classify(self, local: Addresses, remote: Addresses) -> npt.NDArray[np.int64]:
         """The `TrafficClass` of each socket; one whose two addresses are the same stays within the host."""
         found = self._by_high.at(remote.high)
-        below = found < 0
-        for index in np.unique(found[below]).tolist():
-            here = found == index
+        divided = np.flatnonzero(found < 0)
+        while len(divided):  # once where there is only IPv4
+            index = found[divided[0]]
+            same = found[divided] == index
+            here = divided if same.all() else divided[same]
             found[here] = self._divided[-index - 1].at(remote.low[here])
-        found[(local.high == remote.high) & (local.low == remote.low)] = INTRA_POP
+            divided = divided[~same]
+        within_host = local.low == remote.low
+        within_host &= local.high == remote.high
+        np.putmask(found, within_host, INTRA_POP)
         return found
 
 
