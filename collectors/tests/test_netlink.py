@@ -92,6 +92,34 @@ def test_a_small_buffer_gives_the_same_rows_in_more_pieces(diag, pairs):
     assert pairs <= set().union(*found)
 
 
+class OnceBroken(netlink.SocketDiag):
+    """Loses the rest of its first dump."""
+
+    broken = False
+
+    def dump(self, *arguments):
+        for datagrams in super().dump(*arguments):
+            yield datagrams
+            if not self.broken:
+                self.broken = True
+                raise netlink.Broken("lost")
+
+
+def test_a_dump_that_broke_is_repeated_and_no_socket_given_twice(pairs):
+    diag = OnceBroken()
+    arena = Arena()
+    arena.buffer = bytearray(netlink.MAX_DATAGRAM)
+    ends, cookies, retries = set(), [], 0
+    for part in poll(diag, ORIGIN, arena):
+        ends |= ports([part])
+        cookies += part.rows["cookie"].tolist()
+        retries += part.retries
+    diag.close()
+    assert (diag.broken, retries) == (True, 1)
+    assert pairs <= ends
+    assert len(set(cookies)) == len(cookies)
+
+
 @pytest.mark.usefixtures("pairs")
 def test_sockets_beyond_the_limit_are_counted(diag):
     total, none = counted(poll(diag, ORIGIN, Arena(), max_sockets=10_000))

@@ -5,14 +5,18 @@ import shutil
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tidegate_edge.errors import Failure
 from tidegate_edge.libbpf import library
 from tidegate_edge.sockets import iterator
+from tidegate_edge.sockets.arena import Arena
 from tidegate_edge.sockets.netlink import CONNECTED, EVERY
 from tidegate_edge.sockets.reader import open_reader
+from tidegate_edge.sockets.rows import Origin
 
 COLLECTOR = Path(sys.executable).with_name("tidegate-collector")
 WITHOUT_BPF = ["setpriv", "--bounding-set", "-bpf,-perfmon,-sys_admin"]
@@ -139,3 +143,30 @@ def test_a_namespace_that_is_not_there_is_a_failure_for_any_reader():
     for choice in ("auto", "netlink"):
         with pytest.raises(Failure, match="no network namespace `nowhere`"):
             open_reader(choice, "nowhere", states=CONNECTED, tell=pytest.fail)
+
+
+@pytest.mark.root
+def test_what_bpf_cannot_finish_netlink_does_and_gives_no_socket_twice(monkeypatch):
+    """As where the first socket of `bbr` appears whose state the kernel's BTF does not describe."""
+    whole = iterator.BpfReader.poll
+
+    def broken(self, *arguments, **options):
+        yield next(whole(self, *arguments, **options))
+        raise library.Unavailable("no state of bbr", iterator.NEEDS)
+
+    monkeypatch.setattr(iterator.BpfReader, "poll", broken)
+    told = []
+    with ExitStack() as held:
+        listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=512))
+        listener_port = listener.getsockname()[1]
+        ends = [held.enter_context(socket.create_connection(listener.getsockname())) for _ in range(400)]
+        ends += [held.enter_context(listener.accept()[0]) for _ in range(400)]
+        reader = open_reader("auto", None, states=CONNECTED, tell=told.append)
+        held.callback(reader.close)
+        parts = [part.rows.copy() for part in reader.poll(Origin("ams1", "edge1"), Arena())]
+    assert told == ["reader netlink: no BPF: no state of bbr"]
+    assert len(parts[0]) == iterator.READ_ROWS
+    rows = np.concatenate(parts)
+    assert len(np.unique(rows["cookie"])) == len(rows)
+    ours = rows[(rows["local_port"] == listener_port) | (rows["remote_port"] == listener_port)]
+    assert len(ours) == len(ends)

@@ -5,16 +5,17 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from .errors import Failure
-from .ship.kafka import TOPIC, KafkaSink, Shipped
-from .ship.kafka_config import read_kafka_config
-from .ship.kafka_shipper import Destination
+from .ship.kafka_config import TOPIC, read_kafka_config
 from .ship.spool import Spool
 from .sockets.rows import Origin
+
+if TYPE_CHECKING:
+    from .ship.kafka import KafkaSink, Shipped
 
 _SPOOL: Final = Path("/var/lib/tidegate/spool")
 _BROKER: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
@@ -30,7 +31,7 @@ class KafkaOptions:
     spool: Path
     spool_mib: int
 
-    def open_sink(self, origin: Origin) -> KafkaSink | None:
+    def open_sink(self, origin: Origin) -> "KafkaSink | None":
         """The sink of an origin's rows, or None where no broker is named.
 
         Raises:
@@ -45,6 +46,10 @@ class KafkaOptions:
                 raise Failure(
                     f"--kafka: `{broker}` is no broker", help="write `host:port`, separated by commas"
                 )
+        # Only where it is asked for: librdkafka takes 9 MB.
+        from .ship.kafka import KafkaSink  # noqa: PLC0415
+        from .ship.kafka_shipper import Destination  # noqa: PLC0415
+
         options = read_kafka_config(self.kafka_config) if self.kafka_config else {}
         spool = Spool(self.spool, self.spool_mib << 20)
         if spool.pending:
@@ -93,7 +98,7 @@ def kafka_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def as_counters(shipped: Shipped) -> dict[str, int | str]:
+def as_counters(shipped: "Shipped") -> dict[str, int | str]:
     """What became of rows, beside the collector's counters."""
     return {f"kafka_{name}": value for name, value in asdict(shipped).items() if value is not None}
 

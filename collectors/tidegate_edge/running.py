@@ -2,9 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,10 +12,14 @@ from .counters import Counters
 from .kafka_options import KafkaOptions, as_counters
 from .options import KernelOptions, RowOptions, RunOptions, system_host
 from .schedule import next_slot
-from .ship.kafka import KafkaSink
 from .sockets.arena import Arena
+from .sockets.decode import Rows
+from .sockets.part import Part
 from .sources import open_sources
 from .stop import Stopped, never_stopped, stopped_by_signals
+
+if TYPE_CHECKING:
+    from .ship.kafka import KafkaSink
 
 ONE_POLL: Final = RunOptions(interval=1, jitter=0, max_cpu=100, count=1, metrics=None)
 
@@ -63,9 +67,7 @@ def _collect(
         start_ns = time.monotonic_ns()
         while not stopped((start_ns + pace.due_ns(slot) - time.monotonic_ns()) / 1e9):
             begun, begun_cpu_ns = time.monotonic(), time.thread_time_ns()
-            for part in sources.poll(origin, arena):
-                sink.write([part.rows])
-                counters.add(part)
+            sink.write(_counted(sources.poll(origin, arena), counters))
             counters.polls += 1
             polled(time.monotonic() - begun)
             if counters.polls == how.count:
@@ -82,8 +84,15 @@ def _collect(
             _print_counters(asdict(counters) | _shipped_by(to_kafka), as_json=rows.as_json)
 
 
+def _counted(parts: Iterator[Part], counters: Counters) -> Iterator[Rows]:
+    """The rows of each part; it is counted when the next is asked for, so when its rows are written."""
+    for part in parts:
+        yield part.rows
+        counters.add(part)
+
+
 def _served(
-    how: RunOptions, counters: Counters, readers: Callable[[], tuple[str, ...]], kafka: KafkaSink | None
+    how: RunOptions, counters: Counters, readers: Callable[[], tuple[str, ...]], kafka: "KafkaSink | None"
 ) -> Polled:
     if how.metrics is None:
         return lambda _seconds: None
@@ -95,7 +104,7 @@ def _served(
     return metrics.polled
 
 
-def _shipped_by(kafka: KafkaSink | None) -> dict[str, int | str]:
+def _shipped_by(kafka: "KafkaSink | None") -> dict[str, int | str]:
     return as_counters(kafka.shipped) if kafka else {}
 
 

@@ -10,12 +10,11 @@ import numpy as np
 from confluent_kafka import KafkaException
 
 from tidegate_edge.errors import Failure
+from tidegate_edge.schemas.rows import ROW_LENGTH
 from tidegate_edge.sockets.decode import Rows
 
 from .kafka_shipper import Destination, Shipper
 from .spool import Spool
-
-TOPIC: Final = "tidegate.sockets"
 
 # Before compression; below Kafka's own bound of 1 MB (message.max.bytes of broker and client).
 MESSAGE_BYTES: Final = 900_000
@@ -77,6 +76,7 @@ class KafkaSink:
     ) -> None:
         self._spool: Final = spool
         self._tell: Final = tell
+        self._message: Final = np.empty((MESSAGE_BYTES // ROW_LENGTH, ROW_LENGTH), np.uint8)
         self._told_dropped = spool.dropped
         self._told_at = time.monotonic() - _TELL_EVERY_SECONDS
         try:
@@ -97,12 +97,22 @@ class KafkaSink:
         return Shipped(spool.acknowledged, spool.dropped, spool.pending, self._shipper.error)
 
     def write(self, batches: Iterable[Rows]) -> None:
-        """Spool these rows; where there is no room for them, count them."""
-        for rows in batches:
-            most = MESSAGE_BYTES // rows.itemsize
-            for begin in range(0, len(rows), most):
-                part = rows[begin : begin + most]
-                self._spool.append(part.view(np.uint8).data, len(part))
+        """Spool all rows of a poll, in as few messages as hold them; where there is no room for them, count them."""
+        filled = 0
+        try:
+            for rows in batches:
+                begin = 0
+                while begin < len(rows):
+                    count = min(len(rows) - begin, len(self._message) - filled)
+                    self._message[filled : filled + count] = (
+                        rows[begin : begin + count].view(np.uint8).reshape(count, -1)
+                    )
+                    begin, filled = begin + count, filled + count
+                    if filled == len(self._message):
+                        self._spool_message(filled)
+                        filled = 0
+        finally:  # what a poll gave before it failed
+            self._spool_message(filled)
         self._tell_dropped()
 
     def close(self) -> None:
@@ -110,6 +120,10 @@ class KafkaSink:
         self._shipper.stop(self._drain_seconds)
         self._thread.join()
         self._spool.close()
+
+    def _spool_message(self, rows: int) -> None:
+        if rows:
+            self._spool.append(self._message[:rows].data.cast("B"), rows)
 
     def _tell_dropped(self) -> None:
         dropped, now = self._spool.dropped, time.monotonic()

@@ -20,10 +20,10 @@ _WAY_OUT: Final = "write to standard output instead"
 
 
 class Sink(Protocol):
-    """Takes rows, one part of a poll after the other."""
+    """Takes the rows of one poll after the other."""
 
     def write(self, batches: Iterable[Rows]) -> None:
-        """Write all of these rows, or raise a Failure."""
+        """Write all rows of a poll, a batch when the one before is written; or raise a Failure."""
 
     def close(self) -> None:
         """Let go of what was opened."""
@@ -55,19 +55,21 @@ class FileSink:
             raise
 
     def write(self, batches: Iterable[Rows]) -> None:
-        """Append the rows; where that fails, cut the file back to what it was.
+        """Append the rows; where that fails, cut the file back to the batches before.
 
         Raises:
-            Failure: the rows could not be written, mostly for lack of space; none of them are in the file,
-                unless the message says that it could not be cut back.
+            Failure: a batch could not be written, mostly for lack of space; none of it is in the file, unless the
+                message says that it could not be cut back.
         """
         before = os.fstat(self._fd).st_size
-        try:
-            for rows in batches:
-                _write_all(self._fd, self._form.encode(rows))
-        except OSError as error:
-            what = f"{self._path}: {error.strerror}; {self._cut_back(before)}"
-            raise Failure(what, exit_code=MISSING_PART) from error
+        for rows in batches:
+            data = self._form.encode(rows)
+            try:
+                _write_all(self._fd, data)
+            except OSError as error:
+                what = f"{self._path}: {error.strerror}; {self._cut_back(before)}"
+                raise Failure(what, exit_code=MISSING_PART) from error
+            before += memoryview(data).nbytes
 
     def close(self) -> None:
         """Close the file."""
