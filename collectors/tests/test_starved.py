@@ -25,7 +25,7 @@ STARVED = {
 NEAR = {
     "congestion_control": (b"bbr", b"bbr", b"bbr2", b"cubic", b""),
     "delivery_rate_app_limited": (0, 0, 0, 1),
-    "bbr_bw": (12_500_000, 12_500_000, 1_158_400, 1_158_399, 2**40, 0),
+    "bbr_bw": (12_500_000, 12_500_000, 144_800, 144_799, 2**40, 0),
     "bbr_min_rtt_us": (20_000, 20_000, 20_000, 2**32 - 1, 0),
     "bbr_cwnd_gain": (512, 512, 512, 739, 256),
     "notsent_bytes": (100_000, 1, 0),
@@ -61,7 +61,8 @@ def sockets(*changes):
         ({"bbr_cwnd_gain": 739}, Signs(0, 0)),
         ({"notsent_bytes": 0}, Signs(0, 0)),
         ({"ca_state": 3}, Signs(0, 0)),
-        ({"bbr_bw": 1_000_000, "unacked": 0}, Signs(0, 0)),
+        ({"bbr_bw": 144_799, "unacked": 0}, Signs(0, 0)),
+        ({"bbr_bw": 144_800, "unacked": 0}, Signs(1, 1)),
         ({"bbr_min_rtt_us": 2**32 - 1}, Signs(0, 0)),
     ],
 )

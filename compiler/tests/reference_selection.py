@@ -193,7 +193,7 @@ def holds_back_nothing_but_the_sender(sample: Sample) -> bool:
         and f.get("bbr_cwnd_gain", 0) == 512
         and f.get("bbr_bw", 0) != 0
         and f.get("bbr_min_rtt_us", 0) not in (0, 2**32 - 1)
-        and path >= 16 * mss
+        and path >= 2 * mss
         and f.get("notsent_bytes", 0) != 0
         and f.get("ca_state", 0) not in (3, 4)
         and (f.get("snd_wnd", 0) == 0 or f["snd_wnd"] >= path)

@@ -41,7 +41,7 @@ SIGNS_MISSING = {
     "nothing waits to be sent": {"notsent_bytes": 0},
     "a loss is being repaired": {"ca_state": 3},
     "the receiver's window is smaller than the path": {"snd_wnd": 249_999},
-    "a path of a few segments": {"bbr_bw": 1_000_000, "unacked": 0},
+    "a path of less than two segments": {"bbr_bw": 144_799, "unacked": 0},
     "another algorithm": {"congestion_control": "cubic"},
     "application-limited": {"delivery_rate_app_limited": 1},
     "no bandwidth measured": {"bbr_bw": 0},
@@ -57,6 +57,7 @@ NOBODY_KNOWS = {
 }
 ALSO_STARVED = {
     "as it is": {},
+    "collapsed to two segments, with none in flight": {"bbr_bw": 144_800, "unacked": 0},
     "just below half": {"unacked": 86},
     "another name of BBR": {"congestion_control": "bbr1"},
     "a kernel that does not report the window": {"snd_wnd": 0},

@@ -20,7 +20,7 @@ A sample of a host that reports no health of that minute is neither: nobody know
 from typing import Final
 
 _STEADY_GAIN: Final = 512  # 256 is 1.0
-_LEAST_SEGMENTS: Final = 16  # of a path's bandwidth x min_rtt: below, whole bursts of segments decide
+_LEAST_SEGMENTS: Final = 2  # of a path's bandwidth x min_rtt: below, half of it is less than a segment
 _PPM: Final = 1_000_000
 _STALLED_PPM: Final = 200_000
 _STOLEN_PPM: Final = 50_000

@@ -8,7 +8,7 @@ import numpy as np
 from tidegate_edge.sockets.decode import Rows
 
 _STEADY_GAIN: Final = 512  # net/ipv4/tcp_bbr.c, bbr_cwnd_gain in PROBE_BW; 256 is 1.0
-_LEAST_SEGMENTS: Final = 16
+_LEAST_SEGMENTS: Final = 2
 _UNMEASURED: Final = 2**32 - 1  # bbr_min_rtt_us before the first sample
 _RECOVERY: Final = 3  # include/uapi/linux/tcp.h: TCP_CA_Recovery, and TCP_CA_Loss above it
 _US: Final = 1e6
