@@ -178,7 +178,12 @@ def steering(fleet, tmp_path, told) -> dict[str, bytes]:
     """The steering file of each host, as the role's template makes it of variables."""
     path = f"{tmp_path}/{{{{ inventory_hostname }}}}.json"
     template = f"src=roles/congestion_control/templates/steering.json.j2 dest={path} mode=0644"
-    variables = json.dumps({"congestion_control_vars": told, "congestion_control_default": None})
+    given = {
+        "congestion_control_vars": told,
+        "congestion_control_default": None,
+        "congestion_control_learn": True,
+    }
+    variables = json.dumps(given)
     ran = run("ansible", "-i", fleet.inventory, "pops", "-m", "template", "-a", template, "-e", variables)
     assert ran.returncode == 0, ran.stdout
     return {path.stem: path.read_bytes() for path in tmp_path.glob("*-edge1.json")}
