@@ -28,13 +28,14 @@ def present() -> dict[int, Path]:
     """
     found: dict[int, Path] = {}
     kind = OWN.stat().st_dev  # a file in /run/netns that no namespace is mounted on is of another device
-    for path in (*_of_processes(), *_named()):
+    # What lasts longest stands first: a process may have ended before its file is opened: no poll of it.
+    for path in (OWN, *_named(), *_of_processes()):
         try:
             status = path.stat()
         except OSError:
             continue  # the process has ended, the namespace was deleted, or it is not ours to see
         if status.st_dev == kind:
-            found[status.st_ino] = path
+            found.setdefault(status.st_ino, path)
     return found
 
 
