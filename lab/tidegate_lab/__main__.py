@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +14,7 @@ from tidegate_edge.errors import Failure
 
 from tidegate_lab.experiments import loss as loss_experiment
 from tidegate_lab.experiments import riptide as riptide_experiment
+from tidegate_lab.experiments import starved as starved_experiment
 from tidegate_lab.experiments.claim import Claim
 
 Measured = TypeVar("Measured")
@@ -78,6 +80,31 @@ def riptide(as_json: bool) -> None:
     )
     lines += [f"link {name}: late {one.late_mean_us:.0f} us" for name, one in report.counters.items()]
     _report(asdict(report), lines, riptide_experiment.claims(report), as_json=as_json)
+
+
+@main.command()
+@click.option(
+    "--package", type=click.Path(path_type=Path), default=Path("/"), show_default=True,
+    help="Where Debian's user-mode-linux is unpacked (`dpkg -x`).",
+)  # fmt: skip
+@_json_option
+def starved(package: Path, as_json: bool) -> None:
+    """Goodput of a sender whose kernel gets slices of time, CUBIC and BBR, and who shows the signature.
+
+    Example: python -m tidegate_lab starved --package unpacked
+    """
+    outcomes = _measured(lambda: starved_experiment.measure(package))
+    lines = ["algorithm  sends   on/off ms   loss   Mbit/s   in flight/path   judged  starved"]
+    for one in outcomes:
+        case = one.case
+        share = "-" if one.share is None else f"{one.share:.2f}"
+        slices = f"{case.on_ms:g}/{case.off_ms:g}" if case.off_ms else "always on"
+        lines.append(
+            f"{case.algorithm:<10} {case.manner:<5} {slices:>11} {case.loss:>6} {one.mbit_s:>8.1f} {share:>16}"
+            f" {one.judged:>4}/{one.samples:<3} {one.starved:>8}"
+        )
+    document = {"outcomes": [asdict(one) for one in outcomes]}
+    _report(document, lines, starved_experiment.claims(outcomes), as_json=as_json)
 
 
 def _measured(measure: Callable[[], Measured]) -> Measured:
