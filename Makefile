@@ -40,7 +40,8 @@ $(BUILD)/bin/opa: policies/get-opa.sh
 setup: .venv/.locked $(BUILD)/bin/opa
 
 BPF_OBJECTS := $(addprefix collectors/tidegate_edge/,sockets/sockets.bpf.o steer/bpf/steer.bpf.o steer/bpf/steered.bpf.o)
-$(BPF_OBJECTS): $(wildcard collectors/bpf/*) schemas/rows.py schemas/sockets_pb2.py | .venv/.locked
+$(BPF_OBJECTS): $(wildcard collectors/bpf/*) schemas/rows.py schemas/sockets_pb2.py \
+    collectors/tidegate_edge/sockets/iterator.py | .venv/.locked
 	@collectors/bpf/build.sh $@
 
 $(BUILD)/kafka: lab/kafka/pom.xml lab/kafka/get-kafka.sh

@@ -16,7 +16,7 @@ from .sockets.rows import Origin
 
 EVERY: Final = "all"
 
-# A reader by BPF holds three descriptors and a page; a host with more namespaces than this is told so by a count.
+# A reader by BPF holds three descriptors and 270 KB in the kernel; of more namespaces a count tells.
 MAX_NAMESPACES: Final = 256
 
 

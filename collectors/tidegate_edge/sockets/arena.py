@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from tidegate_edge.schemas.rows import ROW_LENGTH
 
-# Some 1,200 sockets: enough to make a call of numpy cheap, and with their rows still in a processor's cache.
+# Some 2,400 sockets: enough to make a call of numpy cheap, and with their rows still in a processor's cache.
 BUFFER_LENGTH: Final = 1 << 20
 
 

@@ -81,7 +81,13 @@ class BpfReader:
         namespaces.inode_of(netns)
         self._netns = netns
         self._program = load_iterator(OBJECT, PROGRAM, NEEDS)
-        memory = mmap.mmap(self._program.loaded.map_fd(".bss"), _pages(_SHARED.itemsize))
+        try:
+            memory = mmap.mmap(self._program.loaded.map_fd(".bss"), _pages(_SHARED.itemsize))
+        except OSError as error:
+            self._program.unload()
+            raise Unavailable(
+                f"{OBJECT.name} was built for another version of this package", NEEDS
+            ) from error
         self._shared = np.frombuffer(memory, _SHARED, count=1)[0]
         self._shared["hz"] = jiffies_per_second()
         self._rows = self._shared["rows"].reshape(-1).view(ROW)
