@@ -115,6 +115,7 @@ def guest(namespace: str, package: Path) -> Iterator[Guest]:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            start_new_session=True,
         ) as process:
             made = Guest(process)
             threading.Thread(target=made._listen, daemon=True).start()
@@ -122,7 +123,7 @@ def guest(namespace: str, package: Path) -> Iterator[Guest]:
                 _await_ready(made, process)
                 yield made
             finally:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # its helpers too: they hold its output open
 
 
 def _await_ready(made: Guest, process: "subprocess.Popen[str]") -> None:
