@@ -30,6 +30,7 @@ def left_on_the_machine(pops):
 
 
 @pytest.mark.root
+@pytest.mark.hosts
 @pytest.mark.timeout(1800)  # the first run on a machine makes the hosts' image
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_scenario_passes_and_leaves_nothing(tmp_path, scenario):
