@@ -32,6 +32,7 @@ from tidegate.select import qualifying
 from tidegate.telemetry.ingest import ingest_file
 from tidegate.telemetry.migrate import definition
 from tidegate.telemetry.schema_form import CLIENT_SETTINGS, Form
+from tidegate.watermarks import complete_to, last_samples
 from tidegate_dsl.model import Clause, Rank, Select
 
 config, file, cluster = sys.argv[1:]
@@ -51,7 +52,9 @@ if not form.cluster:
 clause = Clause(1, "clause")
 select = Select("slow", clause, "delivery_rate", 24, 56, "client", (), 6 * 300 * 10**6, 300 * 10**6,
     Rank("bottom", 250_000, None, clause), None, None, None, None, (), 0, None)
-mark = windows.watermark(client, datetime(2030, 1, 1, tzinfo=UTC), windows.timedelta(0), select.step_us)
+end = datetime(2030, 1, 1, tzinfo=UTC)
+last = max(last_samples(client, end).values())
+mark = complete_to(last, end, windows.timedelta(0), select.step_us)
 closed = [windows.close(client, select, mark), windows.close(client, select, mark)]
 found = [(m.pop, m.prefix, m.timeline) for m in qualifying(client, select, mark)]
 rows = client.query("SELECT * EXCEPT (closed_at) FROM prefix_windows ORDER BY ALL").result_rows

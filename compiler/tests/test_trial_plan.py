@@ -45,6 +45,7 @@ def made(previous, *, at=NOW, a_policy=TRIAL, before=None, qualifying=(), seen=(
         as_of=at,
         created_at=at,
         watermark=at,
+        telemetry={},
     )
 
 

@@ -15,7 +15,7 @@ def within(turn: Turn, staying: list[Decision]) -> tuple[list[Decision], list[Re
     for d in sorted(staying, key=lambda d: (d.action == "held", _order(turn, d.metrics), place(d))):
         limit = turn.rule.max_prefixes.get(d.pop)
         count[d.pop] += 1
-        if limit is None or count[d.pop] <= limit.value or turn.stop(d.pop):
+        if limit is None or count[d.pop] <= limit.value or turn.standstill(d.pop):
             kept.append(d)
         else:
             over.append(Released(d.pop, d.prefix, d.rule, d.arm, cite(limit.clause)))
@@ -56,8 +56,8 @@ def _entrants(turn: Turn) -> list[Measurement]:
 
 def _barred(turn: Turn, pop: str, selected: int, new: int) -> str | None:
     """What keeps the next prefix out of a POP."""
-    if stop := turn.stop(pop):
-        return stop.because
+    if because := turn.standstill(pop):
+        return because
     per_pop, per_run = turn.rule.max_prefixes.get(pop), turn.rule.max_new_per_run
     if per_pop and selected >= per_pop.value:
         return cite(per_pop.clause)

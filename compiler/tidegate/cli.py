@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "simulate": "Write the telemetry of a simulated fleet, to try policies on.",
     "ingest": "Load telemetry files: rows of the collector, or M-Lab's archives.",
     "schema": "Bring the telemetry store up to date, or tell what is pending.",
+    "windows": "Show which windows are closed and what came late; reopen some.",
     "plan": "Select, decide, ask the guard, save the plan and show it.",
     "apply": "Write a saved plan's variables for the playbooks.",
     "explain": "Say why a prefix is selected or not.",

@@ -24,6 +24,7 @@ def decide(
     previous: Iterable[Decision],
     watermark: datetime,
     guards: Iterable[GuardState] = (),
+    lagging: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Apply every rule in the order of the file; of two rules that claim a prefix in one POP the first wins.
 
@@ -33,10 +34,14 @@ def decide(
         previous: the decisions of the generation that is applied.
         watermark: end of the last closed window.
         guards: the states of the policy's guards in the generation that is applied.
+        lagging: the reason, by POP, of those whose telemetry is missing: they keep what they have. Nothing of what
+            `evidence` says of them is looked at.
     """
+    lagging = lagging or {}
+    evidence = {name: _without(lagging, found) for name, found in evidence.items()}
     before = {(d.pop, d.prefix): d for d in previous}
     earlier = {(state.rule, state.pop): state for state in guards}
-    states = judge_guards(policy, evidence, before, earlier, watermark)
+    states = judge_guards(policy, evidence, before, earlier, watermark, lagging)
     selects = {select.name: select for select in policy.selects}
     watching = {guard.watch: guard for guard in policy.guards}
     decided: dict[Key, Decision] = {}
@@ -44,7 +49,7 @@ def decide(
     deferred: list[Deferred] = []
     for rule in policy.applies:
         select = selects[rule.select]
-        turn = Turn(rule, select, evidence[select.name], before, decided, states, watermark)
+        turn = Turn(rule, select, evidence[select.name], before, decided, states, watermark, lagging)
         made = _take(turn)
         if frozen := _churning(turn, made, watching.get(rule.name)):
             states = states | frozen
@@ -61,6 +66,16 @@ def decide(
         tuple(sorted((r for key, r in released.items() if key not in decided), key=place)),
         tuple(sorted((d for d in deferred if (d.pop, d.prefix) not in decided | released), key=place)),
         tuple(sorted(current, key=lambda state: (state.pop, state.guard))),
+    )
+
+
+def _without(pops: Collection[str], found: Evidence) -> Evidence:
+    """What telemetry says of all other POPs."""
+    if not pops:
+        return found
+    return Evidence(
+        tuple(m for m in found.qualifying if m.pop not in pops),
+        tuple(m for m in found.previous if m.pop not in pops),
     )
 
 

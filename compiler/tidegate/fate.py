@@ -91,8 +91,8 @@ def fate_of(plan: Plan, policy: Policy, select: Select, pop: str, prefix: str) -
     names = {rule.name for rule in rules}
     decided = next((rule for rule in rules if rule.name == entry.get("rule")), None)
     qualified = entry.get("qualified_at")
-    hold = of.hold_us if of else 0
     body = plan.pops[pop]
+    hold = of.hold_us if of and not body.get("telemetry", {}).get("lagging") else 0  # no time ends that
     return Fate(
         kind=kind,
         rule=entry.get("rule"),

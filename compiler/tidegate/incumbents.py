@@ -55,7 +55,7 @@ def _to_be_had(turn: Turn, prior: Decision) -> bool:
     if prior.rule == turn.rule.name or prior.pop not in turn.rule.pops or not turn.active:
         return False
     giving = stopped(turn.guards, prior.rule, prior.pop)
-    return turn.stop(prior.pop) is None and not (giving and giving.status == "frozen")
+    return turn.standstill(prior.pop) is None and not (giving and giving.status == "frozen")
 
 
 def _known(turn: Turn) -> Known:
@@ -79,7 +79,7 @@ def _withdrawn(turn: Turn, prior: Decision) -> Released | None:
     stop = turn.stop(prior.pop)
     if turn.rule.active and not turn.active:
         because = cite(turn.rule.active.clause)
-    elif stop and stop.status == "released":
+    elif stop and stop.status == "released" and prior.pop not in turn.lagging:
         because = stop.because
     else:
         return None
@@ -88,12 +88,12 @@ def _withdrawn(turn: Turn, prior: Decision) -> Released | None:
 
 def _frozen(turn: Turn, prior: Decision, metrics: Measurement | None, *, remains: bool) -> Decision | None:
     """Kept as it is, its arm too; it leaves, if it would, in the first run that is not frozen."""
-    stop = turn.stop(prior.pop)
-    if stop is None:
+    because = turn.standstill(prior.pop)
+    if because is None:
         return None
     if remains and metrics:
         return replace(_kept(turn, prior, metrics), arm=prior.arm, arm_since=prior.arm_since)
-    return replace(prior, select=turn.select.name, action="held", because=stop.because, metrics=metrics)
+    return replace(prior, select=turn.select.name, action="held", because=because, metrics=metrics)
 
 
 def _disowned(turn: Turn, prior: Decision) -> Released | None:

@@ -98,9 +98,24 @@ def build(
     as_of: datetime,
     created_at: datetime,
     watermark: datetime,
+    telemetry: Mapping[str, Document],
 ) -> Plan:
-    """The plan of an outcome; every POP of the fleet has its place in it, also where no rule applies."""
+    """The plan of an outcome; every POP of the fleet has its place in it, also where no rule applies.
+
+    Args:
+        policy: what decided.
+        outcome: what was decided.
+        observed: prefixes of the lookback, by POP.
+        previous: the applied plan.
+        fleet_digest: of the fleet's document.
+        as_of: telemetry before this moment counts.
+        created_at: now.
+        watermark: end of the last closed window.
+        telemetry: by POP, of `plan_telemetry.state_of_telemetry`.
+    """
     pops = {pop.name: _pop(policy, outcome, pop, observed, previous, watermark) for pop in policy.fleet.pops}
+    for pop, state in telemetry.items():
+        pops[pop]["telemetry"] = state
     document: Document = {
         "schema_version": SCHEMA_VERSION,
         "generation": generation_of(pops),
@@ -159,14 +174,15 @@ def load(path: Path) -> Plan:
 
 def vars_of(plan: Plan, pop: str) -> Document:
     """The variables of one POP, as schemas/vars.schema.json has them."""
-    body = plan.pops[pop]
+    body, decided = plan.pops[pop], plan.document["watermark"]
+    own = body.get("telemetry", {}).get("watermark") or decided
     return {
         "schema_version": SCHEMA_VERSION,
         "pop": pop,
         "generation": plan.generation,
         "previous_generation": plan.previous_generation,
         "policy_digest": plan.document["policy"]["digest"],
-        "watermark": plan.document["watermark"],
+        "watermark": min(own, decided),
         "changes": body["changes"],
         **{key: body[key] for key in TOLD},
     }

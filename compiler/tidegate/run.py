@@ -1,4 +1,4 @@
-"""One run, in the order the data flows: close windows, select, decide, judge, plan."""
+"""One run, in the order the data flows: watermarks, close windows, select, decide, judge, plan."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -9,13 +9,15 @@ from tidegate_dsl.model import Policy, Select
 from tidegate.contracts import sha256_digest
 from tidegate.decide import decide
 from tidegate.decisions import Decision, Evidence
-from tidegate.errors import BAD_INPUT, Failure
 from tidegate.fleet import fleet_document
 from tidegate.history import keep
+from tidegate.late import ClosedWindow, closed_between, late_only
 from tidegate.metrics import watched
 from tidegate.plan import Plan, build
+from tidegate.plan_telemetry import state_of_telemetry
 from tidegate.select import measure, observed_prefixes, qualifying
-from tidegate.windows import close, lookback, view_of, watermark
+from tidegate.watermarks import watermarks
+from tidegate.windows import close, lookback, view_of
 
 if TYPE_CHECKING:  # the packages of a store are an extra
     from clickhouse_connect.driver.client import Client
@@ -30,23 +32,47 @@ def make_plan(
     *,
     as_of: datetime,
     grace: timedelta,
+    max_lag: timedelta,
     created_at: datetime,
     progress: Progress,
 ) -> Plan:
     """From closed windows and the last applied plan to a new plan; the telemetry's windows are closed on the way.
 
+    A POP whose telemetry lags keeps the decisions of the last applied plan, and closes no windows until it is back.
+
+    Args:
+        client: of an open and migrated store.
+        policy: what decides.
+        previous: the applied plan.
+        as_of: telemetry before this moment counts.
+        grace: how long after its end a window's samples may come.
+        max_lag: how far a POP may stand behind the others.
+        created_at: when the plan is made.
+        progress: is told what is being done.
+
     Raises:
         Failure: there is no telemetry before `as_of`.
     """
-    mark = common_watermark(client, policy, as_of, grace)
+    marks = watermarks(
+        client,
+        policy,
+        as_of=as_of,
+        grace=grace,
+        max_lag=max_lag,
+        applied=previous.watermark if previous else None,
+    )
+    mark = marks.fleet
     before = previous.decisions() if previous else []
     evidence: dict[str, Evidence] = {}
     observed: dict[str, int] = {}
+    late: dict[str, list[ClosedWindow]] = {}
     for select in policy.selects:
         extra = watched(policy, select)
         progress(f"closing windows of {select.name}")
-        close(client, select, mark, extra)
-        keep(client, view_of(select, extra), lookback(select, mark)[-1], select.step_us)
+        view, starts = view_of(select, extra), lookback(select, mark)
+        close(client, select, mark, extra, marks.complete)
+        keep(client, view, starts[-1], select.step_us)
+        late[select.name] = late_only(closed_between(client, view, select.step_us, starts[0], starts[-1]))
         progress(f"selecting {select.name}")
         selected = _selected(policy, select, before)
         evidence[select.name] = Evidence(
@@ -56,7 +82,7 @@ def make_plan(
         for pop, count in observed_prefixes(client, select, mark, extra).items():
             observed[pop] = max(observed.get(pop, 0), count)
     progress("deciding")
-    outcome = decide(policy, evidence, before, mark, previous.guards() if previous else ())
+    outcome = decide(policy, evidence, before, mark, previous.guards() if previous else (), marks.lagging)
     return build(
         policy,
         outcome,
@@ -66,26 +92,8 @@ def make_plan(
         as_of=as_of,
         created_at=created_at,
         watermark=mark,
+        telemetry=state_of_telemetry(marks, late),
     )
-
-
-def common_watermark(client: "Client", policy: Policy, as_of: datetime, grace: timedelta) -> datetime:
-    """The latest moment up to which every select's windows can be closed.
-
-    Raises:
-        Failure: there are no samples before `as_of`.
-    """
-    if not policy.selects:
-        return as_of
-    marks = [watermark(client, as_of, grace, select.step_us) for select in policy.selects]
-    known = [mark for mark in marks if mark is not None]
-    if not known:
-        raise Failure(
-            f"there is no telemetry to plan from before {as_of:%Y-%m-%dT%H:%M:%SZ}",
-            help="load some with `tidegate ingest FILE`, or give the telemetry's time with `--as-of`",
-            exit_code=BAD_INPUT,
-        )
-    return min(known)
 
 
 def _selected(policy: Policy, select: Select, before: list[Decision]) -> list[tuple[str, str]]:

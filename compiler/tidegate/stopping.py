@@ -15,7 +15,7 @@ from tidegate_dsl.quantities import spell
 
 from tidegate.decisions import Decision, Evidence, GuardState, GuardStatus, Key, cite
 from tidegate.select import Measurement
-from tidegate.turn import active
+from tidegate.turn import active, stopped
 from tidegate.values import say
 
 PPM: Final = 1_000_000
@@ -36,6 +36,7 @@ def judge_guards(
     before: Mapping[Key, Decision],
     earlier: Mapping[tuple[str, str], GuardState],
     watermark: datetime,
+    lagging: Mapping[str, str],
 ) -> dict[tuple[str, str], GuardState]:
     """Judge every guard's `abort` clauses in every POP of its rule.
 
@@ -45,6 +46,7 @@ def judge_guards(
         before: the previous generation's decisions.
         earlier: the guards' states in the previous generation, by rule and POP.
         watermark: end of the last closed window.
+        lagging: the reason, by POP, where there is nothing to judge by: what a guard stopped stays stopped.
 
     Returns:
         The states by rule and POP.
@@ -58,7 +60,11 @@ def judge_guards(
         seasoned = _seasoned(rule.name, select, evidence[select.name], before, watermark)
         for pop in rule.pops:
             key = (rule.name, pop)
-            if latched := _latched(guard, earlier.get(key), watermark):
+            if because := lagging.get(pop):
+                stop = stopped(earlier, *key)
+                unjudged = GuardState(pop, guard.name, rule.name, "too_few", because, watermark)
+                judged[key] = replace(stop, guard=guard.name) if stop else unjudged
+            elif latched := _latched(guard, earlier.get(key), watermark):
                 judged[key] = latched
             elif rule.active and not active(rule, watermark):
                 judged[key] = GuardState(

@@ -3,7 +3,7 @@
 import hashlib
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from tidegate_dsl.model import Apply, Select
@@ -23,6 +23,7 @@ class Turn:
         taken: what rules earlier in the file decided in this run.
         guards: by rule and POP, what the policy's guards say.
         watermark: end of the last closed window.
+        lagging: the reason, by POP, where telemetry is missing: the rule keeps what it has.
     """
 
     rule: Apply
@@ -32,6 +33,7 @@ class Turn:
     taken: Mapping[Key, Decision]
     guards: Mapping[tuple[str, str], GuardState]
     watermark: datetime
+    lagging: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def active(self) -> bool:
@@ -41,6 +43,13 @@ class Turn:
     def stop(self, pop: str) -> GuardState | None:
         """The guard that stops the rule in a POP."""
         return stopped(self.guards, self.rule.name, pop)
+
+    def standstill(self, pop: str) -> str | None:
+        """Why nobody enters the rule in a POP, nor leaves it by what was measured; None: nothing stops it."""
+        if pop in self.lagging:
+            return self.lagging[pop]
+        stop = self.stop(pop)
+        return stop.because if stop else None
 
     def arm(self, prefix: str) -> Arm:
         """In which arm a prefix is under this rule."""

@@ -1,4 +1,4 @@
-"""Closes windows: samples of one step become one row a prefix, with its rank in its POP, once.
+"""Closes windows: samples of one step become one row a prefix, with its rank in its POP, once a POP.
 
 A window is [t, t + step), aligned to the Unix epoch. What shapes its rows (metric, prefix lengths, traffic,
 where, step, rank, samples) is the view; require, exclude and hold work on closed windows and may change freely,
@@ -7,7 +7,7 @@ but for an exclude by a metric that not every window has (`metrics.further`).
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +15,7 @@ from tidegate_dsl.model import Condition, Select
 
 from tidegate.history import drop_from
 from tidegate.metrics import ALWAYS, METRICS, PPM, Column, Metric, columns, further
+from tidegate.watermarks import floor_to
 
 if TYPE_CHECKING:  # the packages of a store are an extra
     from clickhouse_connect.driver.client import Client
@@ -54,28 +55,6 @@ def view_of(select: Select, extra: frozenset[str] = frozenset()) -> str:
     return hashlib.sha256(json.dumps(shape).encode()).hexdigest()[:16]
 
 
-def floor_to(moment: datetime, step_us: int) -> datetime:
-    """The latest step boundary at or before `moment`."""
-    step_s = step_us // US
-    return datetime.fromtimestamp(int(moment.timestamp()) // step_s * step_s, UTC)
-
-
-def watermark(client: "Client", as_of: datetime, grace: timedelta, step_us: int) -> datetime | None:
-    """End of the last window that can be closed, or None where there are no samples.
-
-    Samples may arrive for `grace` after a window's end; no window is closed past the last sample's.
-    """
-    (last,) = client.query(
-        "SELECT maxOrNull(toUnixTimestamp64Nano(observed_at)) FROM socket_samples"
-        " WHERE observed_at < fromUnixTimestamp64Nano({as_of:Int64}, 'UTC')",
-        parameters={"as_of": _ns(as_of)},
-    ).result_rows[0]
-    if last is None:
-        return None
-    end_of_data = datetime.fromtimestamp(last // 1_000_000_000 // (step_us // US) * (step_us // US), UTC)
-    return min(floor_to(as_of - grace, step_us), end_of_data + timedelta(microseconds=step_us))
-
-
 def lookback(select: Select, mark: datetime) -> list[datetime]:
     """Starts of the select's windows that end at or before `mark`, oldest first."""
     end = floor_to(mark, select.step_us)
@@ -83,47 +62,97 @@ def lookback(select: Select, mark: datetime) -> list[datetime]:
     return [end - step * back for back in range(select.windows, 0, -1)]
 
 
-def close(client: "Client", select: Select, mark: datetime, extra: frozenset[str] = frozenset()) -> int:
+def close(
+    client: "Client",
+    select: Select,
+    mark: datetime,
+    extra: frozenset[str] = frozenset(),
+    pops: Collection[str] | None = None,
+) -> int:
     """Close every window of the lookback that is not closed yet; returns how many.
 
-    A crash leaves either an unregistered window, whose rows are removed and made again, or nothing.
+    A crash leaves either unregistered windows, whose rows are removed and made again, or nothing.
 
     Args:
         client: of an open and migrated store.
         select: whose windows.
         mark: the watermark; the lookback ends there.
         extra: as in `view_of`.
+        pops: whose; None: of every POP that there is telemetry of.
     """
     view = view_of(select, extra)
-    wanted = lookback(select, mark)
-    parameters = {"view": view, "from": wanted[0], "to": wanted[-1]}
-    closed = client.query(
-        "SELECT DISTINCT toUnixTimestamp(window_start) FROM closed_windows"
-        " WHERE view = {view:String} AND window_start BETWEEN {from:DateTime('UTC')} AND {to:DateTime('UTC')}",
-        parameters=parameters,
-    )
-    done = {row[0] for row in closed.result_rows}
-    missing = [int(start.timestamp()) for start in wanted if int(start.timestamp()) not in done]
+    missing = _missing(client, view, lookback(select, mark), pops)
     if not missing:
         return 0
-    drop_from(client, view, datetime.fromtimestamp(missing[0], UTC))
-    parameters = {"view": view, "missing": missing}
-    leftover = "view = {view:String} AND toUnixTimestamp(window_start) IN {missing:Array(UInt32)}"
+    starts = sorted({start for windows in missing for start in windows})
+    drop_from(client, view, datetime.fromtimestamp(starts[0], UTC))
+    for windows, of_pops in missing.items():
+        _close_together(client, select, extra, windows, of_pops)
+    return len(starts)
+
+
+def _missing(
+    client: "Client", view: str, wanted: list[datetime], pops: Collection[str] | None
+) -> dict[tuple[int, ...], list[str]]:
+    """POPs by which of the wanted windows, as Unix times, are not closed for them: mostly all lack the same one."""
+    if pops is None:
+        pops = [
+            pop for (pop,) in client.query("SELECT DISTINCT toString(pop) FROM socket_samples").result_rows
+        ]
+    closed = client.query(
+        "SELECT toString(pop), groupUniqArray(toUnixTimestamp(window_start)) FROM closed_windows"
+        " WHERE view = {view:String} AND window_start BETWEEN {from:DateTime('UTC')} AND {to:DateTime('UTC')}"
+        " GROUP BY pop",
+        parameters={"view": view, "from": wanted[0], "to": wanted[-1]},
+    )
+    done = {pop: set(starts) for pop, starts in closed.result_rows}
+    of_all = done.get("", set())  # closed for every POP, by a version that knew no other way
+    starts = [int(start.timestamp()) for start in wanted]
+    found: dict[tuple[int, ...], list[str]] = {}
+    for pop in sorted(pops):
+        lacking = tuple(s for s in starts if s not in of_all and s not in done.get(pop, ()))
+        if lacking:
+            found.setdefault(lacking, []).append(pop)
+    return found
+
+
+def _close_together(
+    client: "Client", select: Select, extra: frozenset[str], missing: Sequence[int], pops: Sequence[str]
+) -> None:
+    """Close the same windows of some POPs: rows first, then the entry that they are closed."""
+    view, step_s = view_of(select, extra), select.step_us // US
+    parameters = {
+        "view": view,
+        "missing": list(missing),
+        "pops": pops,
+        "from_ns": missing[0] * 10**9,
+        "to_ns": (missing[-1] + step_s) * 10**9,
+    }
+    leftover = (
+        "view = {view:String} AND pop IN {pops:Array(String)}"
+        " AND toUnixTimestamp(window_start) IN {missing:Array(UInt32)}"
+    )
     if client.query(
         f"SELECT count() FROM prefix_windows WHERE {leftover}", parameters=parameters
     ).result_rows[0][0]:
         client.command(f"DELETE FROM prefix_windows WHERE {leftover}", parameters=parameters)
-    step_s = select.step_us // US
-    client.command(
-        _close_sql(select, extra),
-        parameters=parameters | {"from_ns": missing[0] * 10**9, "to_ns": (missing[-1] + step_s) * 10**9},
-    )
-    client.command(
-        "INSERT INTO closed_windows (view, window_start)"
-        " SELECT {view:String}, toDateTime(arrayJoin({missing:Array(UInt32)}), 'UTC')",
+    # Counted before they are read: a sample that comes between the two is told as late, never left untold.
+    counted = client.query(
+        f"SELECT toString(pop), toUnixTimestamp({_bucket(select, 'observed_at')}) AS start, count()"
+        f" FROM socket_samples WHERE {_within('observed_at')} GROUP BY pop, start",
         parameters=parameters,
+    ).result_rows
+    rows = {(pop, start): count for pop, start, count in counted}
+    client.command(_close_sql(select, extra), parameters=parameters)
+    client.insert(
+        "closed_windows",
+        [
+            [view, datetime.fromtimestamp(start, UTC), pop, rows.get((pop, start), 0), step_s]
+            for pop in pops
+            for start in missing
+        ],
+        column_names=["view", "window_start", "pop", "rows", "step_s"],
     )
-    return len(missing)
 
 
 def _close_sql(select: Select, extra: frozenset[str]) -> str:
@@ -241,14 +270,10 @@ def _bucket(select: Select, time: str) -> str:
 
 def _within(time: str) -> str:
     return (
-        f"{time} >= fromUnixTimestamp64Nano({{from_ns:Int64}}, 'UTC')"
+        f"pop IN {{pops:Array(String)}} AND {time} >= fromUnixTimestamp64Nano({{from_ns:Int64}}, 'UTC')"
         f" AND {time} < fromUnixTimestamp64Nano({{to_ns:Int64}}, 'UTC')"
     )
 
 
 def _min_samples(select: Select) -> int:
     return select.min_samples.value if select.min_samples else 1
-
-
-def _ns(moment: datetime) -> int:
-    return int(moment.timestamp()) * 1_000_000_000 + moment.microsecond * 1000

@@ -13,11 +13,12 @@ from tidegate.commands.options import AS_OF, JSON, LIMITS
 from tidegate.commands.policies import read_policy
 from tidegate.commands.settings import Settings, pass_settings
 from tidegate.commands.store import opened
-from tidegate.commands.terminal import console, print_json, status
+from tidegate.commands.terminal import console, print_json, status, warning
 from tidegate.difference import difference
 from tidegate.errors import ANSWER_IS_NO
 from tidegate.guard import judge
 from tidegate.plan import save
+from tidegate.plan_telemetry import warnings
 from tidegate.run import make_plan
 from tidegate.show.changes import SHOWN
 from tidegate.show.differences import plan_difference
@@ -41,6 +42,13 @@ from tidegate.times import now
     help="Seconds that samples may arrive late; a window closes only after them.",
 )
 @click.option(
+    "--max-lag",
+    type=click.IntRange(0, 86400),
+    default=900,
+    show_default=True,
+    help="Seconds that a POP's telemetry may stand behind the fleet's; beyond them it keeps what it has.",
+)
+@click.option(
     "--out", type=click.Path(path_type=Path), help="Save the plan here.  [default: in the state directory]"
 )
 @click.option("--diff", "as_diff", is_flag=True, help="Show only what changes against the applied plan.")
@@ -53,6 +61,7 @@ def command(
     policy: Path,
     as_of: datetime | None,
     grace: int,
+    max_lag: int,
     out: Path | None,
     as_diff: bool,
     show_all: bool,
@@ -77,6 +86,7 @@ def command(
             applied,
             as_of=as_of or moment,
             grace=timedelta(seconds=grace),
+            max_lag=timedelta(seconds=max_lag),
             created_at=moment,
             progress=progress,
         )
@@ -84,6 +94,8 @@ def command(
         path = out or state.saved_path(settings.state, made)
         save(made, path)
         state.forget_old_plans(settings.state, path)
+    for text in warnings(made.pops):
+        warning(text)
     if as_json:
         print_json({"plan": made.document, "guard": asdict(found), "path": str(path)})
     else:

@@ -34,6 +34,12 @@ def failure(message: str, help_text: str | None) -> None:
         click.echo(f"  help: {help_text}", err=True)
 
 
+def warning(message: str) -> None:
+    """What a person should know beside the result, on standard error."""
+    head = click.style("warning:", fg="yellow", bold=True) if colored(err=True) else "warning:"
+    click.echo(f"{head} {message}", err=True)
+
+
 def print_json(document: object) -> None:
     """One JSON document on standard output."""
     click.echo(json.dumps(document, indent=2, sort_keys=True))

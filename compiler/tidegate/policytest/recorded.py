@@ -10,7 +10,8 @@ from tidegate_dsl.model import Policy, PolicyTest, Recording
 from tidegate.errors import Failure
 from tidegate.policytest.judge import Tried, judge_measured
 from tidegate.select import measure
-from tidegate.windows import close, watermark
+from tidegate.watermarks import complete_to, last_samples
+from tidegate.windows import close
 
 if TYPE_CHECKING:  # the packages of a store are an extra
     from clickhouse_connect.driver.client import Client
@@ -68,8 +69,10 @@ def _judge(client: "Client", policy: Policy, test: PolicyTest, given: Recording)
 
 def _watermark(client: "Client", policy: Policy, until: datetime) -> datetime | None:
     """The latest moment up to which every select's windows are whole, as a plan has it; None without samples."""
-    marks = [watermark(client, until, timedelta(0), select.step_us) for select in policy.selects]
-    return min((mark for mark in marks if mark is not None), default=None)
+    last = max(last_samples(client, until).values(), default=None)
+    if last is None:
+        return None
+    return min(complete_to(last, until, timedelta(0), select.step_us) for select in policy.selects)
 
 
 def _placed(policy: Policy, test: PolicyTest, failure: Failure) -> Failure:
