@@ -24,16 +24,19 @@ with open_store("chdb://" + sys.argv[1]) as client:
     sampled(client, RATES)
     close(client, SELECT, mark(len(RATES) - 1))
     keep(client, SELECT, mark(len(RATES) - 1))
-    command, left = client.command, int(sys.argv[2])
+    left = int(sys.argv[2])
 
-    def dying(*args, **more):
-        global left
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return command(*args, **more)
+    def dying(write):
+        def written(*args, **more):
+            global left
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return write(*args, **more)
 
-    client.command = dying
+        return written
+
+    client.command, client.insert = dying(client.command), dying(client.insert)
     close(client, SELECT, mark(len(RATES)))
     keep(client, SELECT, mark(len(RATES)))
 """
