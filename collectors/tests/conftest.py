@@ -187,10 +187,11 @@ class Daemon:
 
 @pytest.fixture
 def daemon(host):
-    """A daemon that steers by routes, not started yet."""
+    """A daemon that steers by routes whatever ails the machine's processors, not started yet."""
     socket = host.directory / "state" / "agent.sock"
     pins = host.directory / "bpf" / "tidegate"
-    made = Daemon(host, ("--backend", "routes", "--pins", pins), {}, socket, pins)
+    options = ("--backend", "routes", "--pins", pins, "--when-starved", "nothing")
+    made = Daemon(host, options, {}, socket, pins)
     yield made
     if made.process and made.process.poll() is None:
         made.process.kill()

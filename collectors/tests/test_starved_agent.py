@@ -14,7 +14,7 @@ from tidegate_lab.link import End, link
 from tidegate_lab.shape import Shape
 
 pytestmark = pytest.mark.root
-OFTEN = ("--starved-every", "200ms")
+OFTEN = ("--when-starved", "cubic", "--starved-every", "200ms")
 CLAIMED = "198.51.100.0/24"
 PATH = Shape(rate_bps=20_000_000, delay_ms=10)  # a queue without end: no loss to repair
 

@@ -1,7 +1,8 @@
-"""What runs on the host of a POP: nginx, sshd, and the collector."""
+"""What runs on the host of a POP: nginx, sshd, the agent, and the collector."""
 
 import subprocess
 import sys
+import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -67,6 +68,32 @@ def edge_hosts(network, directory):
             sshd = ("/usr/sbin/sshd", "-D", "-e", "-f", str(here / "sshd_config"))
             stack.enter_context(service(namespace, *sshd, port=22))
         yield
+
+
+@contextmanager
+def steering(network, directory):
+    """An agent in every POP, which steers by routes: BPF knows cgroups, and the POPs share one."""
+    agents = {}
+    with ExitStack() as stack:
+        for pop in POPS:
+            here = directory / pop.host
+            argv = ["ip", "netns", "exec", network.pops[pop.name], COMMANDS / "tidegate-agent", "run"]
+            argv += ["--steering", here / "steering.json", "--state-dir", here / "agent"]
+            argv += ["--backend", "routes", "--when-starved", "nothing"]
+            agents[pop.name] = stack.enter_context(subprocess.Popen(argv))
+            stack.callback(agents[pop.name].terminate)
+            await_socket(agents[pop.name], here / "agent" / "agent.sock")
+        yield
+        for agent in agents.values():
+            assert agent.poll() is None, "an agent ended too early"
+
+
+def await_socket(agent, path):
+    deadline = time.monotonic() + 60
+    while not path.is_socket():
+        assert agent.poll() is None, "an agent ended before it listened"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @contextmanager

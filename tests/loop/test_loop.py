@@ -15,7 +15,7 @@ from tidegate_lab.afterwards import afterwards
 from tidegate_lab.transfers import summary
 
 from .control import ControlNode
-from .edge import collecting, edge_hosts
+from .edge import collecting, edge_hosts, steering
 from .fleet import CLIENTS
 from .network import network
 from .traffic import traffic_for, traffic_until
@@ -40,9 +40,9 @@ def test_lossy_prefixes_are_found_and_tuned_and_no_others():
         assert planned["guard"]["allow"] is True
 
         control.tidegate("apply", planned["path"], "--json")
-        control.roll_out()
-
-        after = traffic_until(fleet, transfers=10, patience_s=120)
+        with steering(fleet, directory):
+            control.roll_out()
+            after = traffic_until(fleet, transfers=10, patience_s=120)
         assert set(after.algorithms) == {
             (client.label, "bbr" if client.lossy else "cubic") for client in CLIENTS
         }
