@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from editor_client import Json, editor
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import check_text, read_limits
 from tidegate_dsl.editor.text import Position, Text
@@ -81,6 +81,7 @@ def test_an_offset_comes_back_from_its_position(text: str, encoding: str) -> Non
 
 @settings(deadline=None)
 @given(st.text(max_size=30), st.integers(0, 9), st.integers(0, 40))
+@example("0\U00010000", 0, 2)  # within a pair of surrogates
 def test_a_position_beyond_the_text_is_its_end(text: str, line: int, character: int) -> None:
     whole = Text(text)
     offset = whole.offset(Position(line, character))

@@ -64,7 +64,10 @@ class Text:
         return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def offset(self, position: Position) -> int:
-        """Characters before a position; one that is beyond its line or the text is its end, as the protocol says."""
+        """Characters before a position; one that is beyond its line or the text is its end, as the protocol says.
+
+        One within a character's units is before that character.
+        """
         if position.line >= len(self.starts):
             return len(self.text)
         start = self.starts[position.line]
@@ -74,9 +77,9 @@ class Text:
         units = _UNITS[self.encoding]
         seen = 0
         for index, character in enumerate(line):
-            if seen >= position.character:
-                return start + index
             seen += units(character)
+            if seen > position.character:
+                return start + index
         return start + len(line)
 
     def position(self, offset: int) -> Position:
