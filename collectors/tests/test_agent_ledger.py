@@ -37,6 +37,15 @@ TEXT = (
 )
 
 
+def test_what_is_applied_again_is_one_generation(tmp_path):
+    first = confirmed(Ledger(), store(TEXT % 1, Ledger(), tmp_path))
+    second = confirmed(first, store(TEXT % 2, first, tmp_path))
+    again = confirmed(second, store(TEXT % 2, second, tmp_path))
+    assert again == second
+    assert rolled_back(again) == first
+    assert confirmed(second, store(TEXT % 1, second, tmp_path)).confirmed != second.confirmed
+
+
 @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=40))
 def test_what_the_kernel_is_to_hold_follows_from_any_history(steps):
     ledger, model, waits = Ledger(), [], None
@@ -53,7 +62,8 @@ def test_what_the_kernel_is_to_hold_follows_from_any_history(steps):
         elif step == "rollback":
             model = model if waits else model[:-1]
         else:
-            model = [*model, {"apply": number, "flush": None, "confirm": waits}[step]][-KEPT:]
+            came = {"apply": number, "flush": None, "confirm": waits}[step]
+            model = model if model[-1:] == [came] else [*model, came][-KEPT:]
         if step != "probation":
             waits = None
         assert ledger.confirmed == tuple(model)
@@ -62,7 +72,7 @@ def test_what_the_kernel_is_to_hold_follows_from_any_history(steps):
 
 
 def test_a_ledger_comes_back_from_the_disk_and_only_what_it_names_is_kept(tmp_path):
-    numbers = [store(TEXT % each, tmp_path) for each in range(4)]
+    numbers = [store(TEXT % each, Ledger(), tmp_path) for each in range(4)]
     ledger = on_probation(confirmed(confirmed(Ledger(), numbers[0]), None), numbers[2], DEADLINE)
     stage_ledger(ledger, tmp_path).commit()
     assert read_ledger(tmp_path) == ledger

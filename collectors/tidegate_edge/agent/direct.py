@@ -140,7 +140,7 @@ def _recorded(done: Done, text: bytes | None, state: Path) -> Done:
         ledger = read_ledger(state)
         if not ledger.begun:
             return done
-        number: Number = None if text is None else store(text, state)
+        number: Number = None if text is None else store(text, ledger, state)
         after = confirmed(ledger, number)
         stage_ledger(after, state).commit()
         drop_others(after, state)

@@ -92,7 +92,7 @@ class Lifecycle:
         Raises:
             Failure: nothing was changed, and why.
         """
-        number = store(text, self._state)
+        number = store(text, self._ledger, self._state)
         if probation_ns is None:
             ledger = confirmed(self._ledger, number)
         else:

@@ -71,9 +71,10 @@ class Ledger:
 
 
 def confirmed(ledger: Ledger, number: Number) -> Ledger:
-    """The ledger after a generation was applied for good."""
-    kept = (*ledger.confirmed, number)[-KEPT:]
-    return Ledger(kept, None)
+    """The ledger after a generation was applied for good; what is applied again stays one step to go back over."""
+    if ledger.confirmed[-1:] == (number,):
+        return Ledger(ledger.confirmed, None)
+    return Ledger((*ledger.confirmed, number)[-KEPT:], None)
 
 
 def on_probation(ledger: Ledger, number: int, deadline: Moment) -> Ledger:
@@ -166,13 +167,17 @@ def drop_others(ledger: Ledger, directory: Path) -> None:
             _path(directory, number).unlink()
 
 
-def store(text: bytes, directory: Path) -> int:
-    """Keep a steering file as a generation, and number it; the ledger does not name it yet.
+def store(text: bytes, ledger: Ledger, directory: Path) -> int:
+    """Keep a steering file as a generation, and number it; the ledger names it only if it is the current one.
 
     Raises:
         Failure: the state directory can't be written; nothing is left there.
     """
     folder = directory / FOLDER
+    if ledger.current is not None:
+        with suppress(OSError):
+            if _path(directory, ledger.current).read_bytes() == text:
+                return ledger.current
     try:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     except OSError as error:
