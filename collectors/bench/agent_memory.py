@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from child import figures_of
 from tidegate_edge.agent.ask import ask
 from tidegate_edge.steer.bpf.cgroup import root_of_cgroups
 
@@ -42,11 +43,7 @@ def measure() -> dict[str, dict[str, object]]:
     if os.geteuid() != 0:
         print("agent.*: needs root", file=sys.stderr)
         return {}
-    script = [sys.executable, str(Path(__file__)), "--measure"]
-    done = subprocess.run(script, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(script)}: exit code {done.returncode}")
-    return json.loads(done.stdout)
+    return figures_of(__file__)
 
 
 def measure_here() -> dict[str, dict[str, object]]:

@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 
+from child import figures_of
 from tidegate_edge.libbpf.library import Unavailable
 from tidegate_edge.sockets import kernel, netlink
 from tidegate_edge.sockets.arena import Arena
@@ -47,11 +48,7 @@ def measure() -> dict[str, dict[str, object]]:
     Raises:
         RuntimeError: the measurement failed; its error output has been passed on.
     """
-    script = [sys.executable, str(Path(__file__)), "--measure"]
-    done = subprocess.run(script, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(script)}: exit code {done.returncode}")
-    return json.loads(done.stdout)
+    return figures_of(__file__)
 
 
 def measure_here() -> dict[str, dict[str, object]]:

@@ -11,9 +11,9 @@ import socket
 import sys
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_network
-from pathlib import Path
-from subprocess import PIPE, Popen, run
+from subprocess import PIPE, Popen
 
+from child import figures_of
 from collector_cost import cpu_us, enter_new_namespace, holder, pairs_per_process
 from tidegate_edge.riptide import Observer, State, claims, learn
 from tidegate_edge.riptide.published import learn_as_published, list_sockets
@@ -44,11 +44,7 @@ def measure() -> dict[str, dict[str, object]]:
     Raises:
         RuntimeError: the measurement failed; its error output has been passed on.
     """
-    script = [sys.executable, str(Path(__file__)), "--measure"]
-    done = run(script, stdout=PIPE, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(script)}: exit code {done.returncode}")
-    return json.loads(done.stdout)
+    return figures_of(__file__)
 
 
 def measure_here() -> dict[str, dict[str, object]]:

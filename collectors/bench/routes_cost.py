@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_network
-from pathlib import Path
 
+from child import figures_of
 from tidegate_edge.steer.claims import Settings
 from tidegate_edge.steer.prefix import Prefix
 from tidegate_edge.steer.route_backend import RouteBackend
@@ -48,11 +48,7 @@ def measure() -> dict[str, dict[str, object]]:
     if os.geteuid() != 0:
         print("steer.routes_*: needs root", file=sys.stderr)
         return {}
-    script = [sys.executable, str(Path(__file__)), "--measure"]
-    done = subprocess.run(script, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(script)}: exit code {done.returncode}")
-    return json.loads(done.stdout)
+    return figures_of(__file__)
 
 
 def measure_here() -> dict[str, dict[str, object]]:

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from ipaddress import ip_network
 from pathlib import Path
 
+from child import figures_of
 from tidegate_edge.steer.bpf import BpfBackend, Unavailable
 from tidegate_edge.steer.bpf.cgroup import root_of_cgroups
 from tidegate_edge.steer.claims import Settings
@@ -44,11 +45,7 @@ def measure() -> dict[str, dict[str, object]]:
     Raises:
         RuntimeError: the measurement failed; its error output has been passed on.
     """
-    script = [sys.executable, str(Path(__file__)), "--measure"]
-    done = subprocess.run(script, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(script)}: exit code {done.returncode}")
-    return json.loads(done.stdout)
+    return figures_of(__file__)
 
 
 def measure_here() -> dict[str, dict[str, object]]:
