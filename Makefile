@@ -13,7 +13,7 @@ UV_VERSION := 0.13.8
 
 # The Debian packages that the system suites need: real hosts, real web servers, real namespaces.
 SYSTEM_PACKAGES := clang debootstrap faketime iproute2 libbpf-dev llvm maven nginx-light openjdk-17-jre-headless \
-    openssh-client openssh-server openssl podman procps runc util-linux
+    openssh-client openssh-server openssl podman procps runc systemd util-linux
 
 PYTHON_FILES := dsl compiler collectors lab plugins schemas tests conftest.py
 

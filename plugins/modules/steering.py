@@ -212,7 +212,7 @@ def main() -> None:
 
     dry_run = module.check_mode
     if given["state"] == "present" and given["confirm_within"] and not given["again"] and not dry_run:
-        # A generation applied again would push an earlier one out of what can be rolled back to.
+        # What was confirmed needs no probation: an unchanged roll-out changes nothing.
         dry_run = is_confirmed(status(module), steering_file)
     code, output, errors = module.run_command(command(given, steering_file, dry_run))
     if code not in {DONE, KERNEL_REFUSED_SOME}:
