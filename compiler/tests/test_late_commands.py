@@ -114,6 +114,22 @@ def test_a_pop_that_lags_keeps_what_it_has_and_is_named_with_its_lag(house):
     assert back["pops"]["fra2"]["telemetry"]["late"] == []
 
 
+def test_a_pop_that_comes_back_lags_until_it_has_reached_the_applied_plan(house):
+    with store(house) as client:
+        sampled(client, "ams1", 30, 60)
+    first, _ = planned(60)
+    assert tidegate("apply", "plan.json").exit_code == 0
+    with store(house) as client:
+        sampled(client, "fra2", 30, 55)  # five minutes behind, which is no lag by itself
+    behind, said = planned(60)
+    assert behind["watermark"] == first["watermark"] == "2026-11-20T06:00:00Z"
+    assert "fra2 keeps what it has: the telemetry of fra2 ends at 2026-11-20T05:55:00Z, 5m behind" in said
+    with store(house) as client:
+        sampled(client, "fra2", 55, 60)
+    back, said = planned(60)
+    assert (back["watermark"], said) == (first["watermark"], "")
+
+
 def test_a_wider_bound_waits_for_the_pop_instead(house):
     with store(house) as client:
         sampled(client, "ams1", 30, 60)
