@@ -12,7 +12,8 @@ from tidegate.schemas.rows import new_rows
 from tidegate.schemas.transfers import TRANSFERS
 from tidegate.telemetry.hosts import HEALTH
 from tidegate.telemetry.migrate import migrate
-from tidegate.telemetry.record_ingest import RECORD_KINDS, Loaded, ingest_records, kind_of
+from tidegate.telemetry.record_ingest import Loaded, ingest_records, kind_of
+from tidegate.telemetry.record_kinds import RECORD_KINDS
 from tidegate.telemetry.store import open_store
 from tidegate.telemetry.transfers import TRANSFER
 

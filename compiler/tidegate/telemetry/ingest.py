@@ -12,7 +12,8 @@ from clickhouse_connect.driver.client import Client
 from tidegate.errors import Failure
 from tidegate.telemetry import mlab, rowfile
 from tidegate.telemetry.block import Block
-from tidegate.telemetry.record_ingest import RECORD_KINDS, ingest_records, kind_of
+from tidegate.telemetry.record_ingest import ingest_records, kind_of
+from tidegate.telemetry.record_kinds import RECORD_KINDS
 from tidegate.telemetry.row_ingest import Reader, ingest_rows
 
 Format = Literal["rows", "ndt7", "tcpinfo", "health", "transfers"]

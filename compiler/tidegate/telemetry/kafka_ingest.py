@@ -1,4 +1,4 @@
-"""Loads a Kafka topic into socket_samples: every message once, wherever the process died before.
+"""Loads a Kafka topic into the tables of its rows: every message once, wherever the process died before.
 
 One step is: gather messages, claim their offsets in the store, insert their rows under a token made of those
 offsets, mark the claim as done. After a crash the claim that is open names the offsets to read again; their insert
@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 from clickhouse_connect.driver.client import Client
 
+from tidegate.schemas.records import Records
 from tidegate.schemas.rows import ROW_LENGTH
 from tidegate.telemetry.block import BLOCK_ROWS
 from tidegate.telemetry.decode import decode
@@ -26,6 +27,8 @@ from tidegate.telemetry.kafka_batch import Batch
 from tidegate.telemetry.kafka_consumer import TopicReader
 from tidegate.telemetry.kafka_ledger import Claim, claim, finish, progress_of
 from tidegate.telemetry.native import NativeBlock
+from tidegate.telemetry.record_insertion import insert_records
+from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat
 
 BLOCK_BYTES: Final = BLOCK_ROWS * ROW_LENGTH
 _OVER_BYTES: Final = (
@@ -56,10 +59,15 @@ class KafkaReport:
 
 @dataclass(frozen=True, slots=True)
 class _Decoded:
-    """A block on its way: its offsets, its admitted rows, and what it adds to the report."""
+    """A block on its way: its offsets, its admitted rows, and what it adds to the report.
+
+    `block` holds `sockets` rows; `rows` are those of all kinds.
+    """
 
     claim: Claim
     block: NativeBlock
+    sockets: int
+    records: dict[RecordFormat, Records]
     messages: int
     rows: int
     left_out: Counter[str]
@@ -140,9 +148,16 @@ def _due(
 
 def _decode(due: Batch, claimed: Claim, into: NativeBlock) -> _Decoded:
     now_ns = time.time_ns()
-    judged = decode(due.rows, into, now_ns, earliest_ns=now_ns // _DAY_NS * _DAY_NS - OLDEST_NS)
+    earliest_ns = now_ns // _DAY_NS * _DAY_NS - OLDEST_NS
+    judged = decode(due.rows, into, now_ns, earliest_ns=earliest_ns)
     left_out = Counter(due.left_out) + Counter(judged.left_out)
-    return _Decoded(claimed, into, due.messages, judged.count, left_out)
+    records = {}
+    for kind, rows in due.records.items():
+        admitted = RECORD_KINDS[kind].admit(rows, now_ns, earliest_ns)
+        records[kind] = admitted.rows
+        left_out.update(admitted.left_out)
+    count = judged.count + sum(map(len, records.values()))
+    return _Decoded(claimed, into, judged.count, records, due.messages, count, left_out)
 
 
 def _load(client: Client, topic: str, found: _Decoded) -> _Decoded:
@@ -151,7 +166,10 @@ def _load(client: Client, topic: str, found: _Decoded) -> _Decoded:
 
 
 def _insert(client: Client, topic: str, found: _Decoded) -> _Decoded:
-    if found.rows:
-        insert_rows(client, found.block, found.claim.token)
+    token = found.claim.token
+    if found.sockets:
+        insert_rows(client, found.block, token)
+    for kind, rows in found.records.items():
+        insert_records(client, RECORD_KINDS[kind], token, rows)
     finish(client, topic, found.claim)
     return found

@@ -37,18 +37,22 @@ class RecordKind:
     checks: Mapping[str, Check]
     columns: Mapping[str, Callable[[Records], Column]]
 
-    def admit(self, rows: Records, now_ns: int) -> Admitted:
+    def admit(self, rows: Records, now_ns: int, earliest_ns: int = EARLIEST_NS) -> Admitted:
         """Leave out rows that are damaged or lie in time; a row counts under its first reason only.
 
         Args:
             rows: of `form`.
             now_ns: Unix time in nanoseconds; a clock may run up to a day ahead of ours.
+            earliest_ns: Unix time of the oldest row that is plausible.
         """
         time = rows[self.time]
         good = np.ones(len(rows), np.bool_)
         left_out = {}
-        lies: Check = lambda _: (time >= EARLIEST_NS) & (time <= now_ns + _DAY_NS)  # noqa: E731 - one of many
-        for reason, holds in {"time before 2015 or in the future": lies, **self.checks}.items():
+        times: dict[str, Check] = {
+            "time before 2015 or in the future": lambda _: (time >= EARLIEST_NS) & (time <= now_ns + _DAY_NS),
+            "older than the stream may be": lambda _: time >= earliest_ns,
+        }
+        for reason, holds in {**times, **self.checks}.items():
             held = holds(rows)
             if count := int(np.count_nonzero(good & ~held)):
                 left_out[reason] = count

@@ -8,20 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from clickhouse_connect.driver.client import Client
 
 from tidegate.errors import Failure
 from tidegate.schemas.records import Records
-from tidegate.telemetry.hosts import HEALTH
 from tidegate.telemetry.record import RecordKind
-from tidegate.telemetry.transfers import TRANSFER
+from tidegate.telemetry.record_insertion import insert_records
+from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat
 
 BLOCK_ROWS: Final = 250_000
 MAX_DAYS: Final = 90  # ClickHouse takes one insert into at most 100 partitions, and ours are days
-RecordFormat = Literal["health", "transfers"]
-RECORD_KINDS: Final[dict[str, RecordKind]] = {"health": HEALTH, "transfers": TRANSFER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,7 @@ def kind_of(path: Path) -> RecordFormat | None:
             first = file.read(max(kind.form.length for kind in RECORD_KINDS.values()))
     except OSError as error:
         raise Failure(f"{path}: cannot be read: {error.strerror}") from error
-    if HEALTH.form.is_of(first):
-        return "health"
-    return "transfers" if TRANSFER.form.is_of(first) else None
+    return next((name for name, kind in RECORD_KINDS.items() if kind.form.is_of(first)), None)
 
 
 def ingest_records(
@@ -129,9 +125,7 @@ def _known(client: Client, tokens: list[str]) -> set[str]:
 
 def _insert(client: Client, path: Path, kind: RecordKind, token: str, rows: Records) -> None:
     """The block, then its entry in the ledger: after a crash between the two the token makes the insert a no-op."""
-    if len(rows):
-        settings = {"insert_deduplicate": 1, "insert_deduplication_token": token, "async_insert": 0}
-        client.insert_arrow(kind.table, kind.arrow_table(rows), settings=settings)
+    insert_records(client, kind, token, rows)
     client.command(
         "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
         parameters={"token": token, "file": path.name, "added": len(rows)},
