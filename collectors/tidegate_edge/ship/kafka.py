@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 from confluent_kafka import KafkaException
 
-from tidegate_edge.errors import Failure
-from tidegate_edge.schemas.rows import ROW_LENGTH
+from tidegate_edge.errors import MISSING_PART, Failure
 from tidegate_edge.sockets.decode import Rows
 
 from .kafka_shipper import Destination, Shipper
@@ -76,7 +75,9 @@ class KafkaSink:
     ) -> None:
         self._spool: Final = spool
         self._tell: Final = tell
-        self._message: Final = np.empty((MESSAGE_BYTES // ROW_LENGTH, ROW_LENGTH), np.uint8)
+        self._message: Final = np.empty(
+            (MESSAGE_BYTES // destination.row_length, destination.row_length), np.uint8
+        )
         self._told_dropped = spool.dropped
         self._told_at = time.monotonic() - _TELL_EVERY_SECONDS
         try:
@@ -114,6 +115,17 @@ class KafkaSink:
         finally:  # what a poll gave before it failed
             self._spool_message(filled)
         self._tell_dropped()
+
+    def sync(self) -> None:
+        """Have the disk keep what was written, so that its source need not be read again.
+
+        Raises:
+            Failure: it refuses.
+        """
+        try:
+            self._spool.sync()
+        except OSError as error:
+            raise Failure(f"the spool: {error.strerror}", exit_code=MISSING_PART) from error
 
     def close(self) -> None:
         """Deliver what can be delivered soon; the rest stays in the spool for the next collector."""

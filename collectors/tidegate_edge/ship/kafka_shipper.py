@@ -8,7 +8,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from tidegate_edge.schemas.rows import SCHEMA_VERSION
+from tidegate_edge.schemas.rows import ROW_LENGTH, SCHEMA_VERSION
 
 from .spool import Spool
 from .spool_frame import Frame
@@ -41,12 +41,14 @@ class Destination:
         host: the key of every message.
         pop: the host's.
         schema_version: of the rows.
+        row_length: of a row, bytes.
     """
 
     topic: str
     host: str
     pop: str
     schema_version: int = SCHEMA_VERSION
+    row_length: int = ROW_LENGTH
 
 
 @dataclass(slots=True)

@@ -135,6 +135,12 @@ class Spool:
         self._arrived.set()
         return True
 
+    def sync(self) -> None:
+        """Wait until the disk has what was appended: then a power cut does not take it either. Raises OSError."""
+        with self._lock:
+            for fd in (self._owner, *(segment.fd for segment in self._segments.values())):
+                os.fsync(fd)
+
     def next(self) -> tuple[Frame, bytes] | None:
         """The oldest frame that was not given out yet, and its rows; None if there is none."""
         with self._lock:
