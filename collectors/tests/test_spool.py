@@ -1,5 +1,6 @@
 """The spool keeps every row until it is acknowledged, or counts it, wherever a crash cuts."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -140,6 +141,40 @@ def test_a_position_that_makes_no_sense_sends_again_rather_than_loses(tmp_path):
     spool = Spool(tmp_path, 1 << 20)
     assert spool.dropped == 0
     assert everything(spool) == list(range(20))
+    spool.close()
+
+
+def test_numbers_that_a_power_cut_took_back_are_of_another_numbering(tmp_path):
+    spool = Spool(tmp_path, 1 << 20)
+    for first in (0, 10):
+        assert spool.append(rows(first, 10), 10)
+    on_disk = {each: each.read_bytes() for each in tmp_path.iterdir()}
+    assert spool.append(rows(20, 10), 10)
+    sent = [spool.next()[0] for _ in range(3)]
+    for frame in sent:
+        spool.acknowledge(frame)
+    spool.close()
+    for path in tmp_path.iterdir():
+        path.unlink()
+    for path, content in on_disk.items():  # half a minute later the disk would have had the rest
+        path.write_bytes(content)
+    position = json.loads((tmp_path / "position").read_text())
+    (tmp_path / "position").write_text(json.dumps(position | {"boot": "the one before"}))
+    spool = Spool(tmp_path, 1 << 20)
+    assert spool.append(rows(90, 10), 10)
+    again = [spool.next() for _ in range(3)]
+    # What was left is sent under the numbers that it had, and what came since has other names.
+    assert [(frame.numbering, frame.row) for frame, _ in again[:2]] == [
+        (f.numbering, f.row) for f in sent[:2]
+    ]
+    assert (again[2][0].row, numbers(again[2][1])) == (20, list(range(90, 100)))
+    assert again[2][0].numbering != sent[2].numbering
+    named = again[2][0].numbering
+    spool.close()
+    spool = Spool(tmp_path, 1 << 20)  # of the same boot
+    assert spool.append(rows(100, 10), 10)
+    *_, newest = iter(spool.next, None)
+    assert (newest[0].numbering, newest[0].row) == (named, 30)
     spool.close()
 
 

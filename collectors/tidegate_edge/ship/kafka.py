@@ -43,13 +43,14 @@ class KafkaSink:
     """A topic. `write` returns once the rows are in the spool, never waits for a broker, and never raises.
 
     Each message is some whole rows of one poll, keyed by the host, so that a host's rows stay in order within one
-    partition. Its headers are `schema_version`, `pop`, `spool` (this spool's name), `row` (number of its first row
-    in the spool) and `rows`, in text.
+    partition. Its headers are `schema_version`, `pop`, `spool` (name of the numbering), `row` (number of its first
+    row) and `rows`, in text.
 
     Rows arrive at least once. Retries of a running collector write nothing twice (idempotent producer, KIP-98). A
     collector that ends between the broker's acknowledgement and the note of it sends again what was in flight, at
-    most `kafka_shipper.WINDOW` messages; those have a `row` below one that the partition had of this `spool`
-    before. A row itself is identified by host, netns, cookie and observed_at_ns.
+    most `kafka_shipper.WINDOW` messages, and after a power cut also what the disk did not yet know as acknowledged;
+    with the same `spool` and `row`, by which `tidegate ingest` takes them once. A row itself is identified by host,
+    netns, cookie and observed_at_ns.
 
     Args:
         brokers: `host:port`, separated by commas.

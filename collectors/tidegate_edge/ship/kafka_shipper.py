@@ -138,7 +138,7 @@ class Shipper:
                 headers={
                     "schema_version": str(to.schema_version),
                     "pop": to.pop,
-                    "spool": self._spool.name,
+                    "spool": frame.numbering.hex(),
                     "row": str(frame.row),
                     "rows": str(frame.rows),
                 },

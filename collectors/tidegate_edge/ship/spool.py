@@ -19,6 +19,7 @@ from .spool_position import Position, PositionFile
 # Small against the bound, so that dropping the oldest drops little; large against a frame.
 SEGMENT_BYTES: Final = 8 << 20
 
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _DIGITS: Final = 20  # of 2^64 - 1: names in the order of their numbers
 
 
@@ -51,7 +52,8 @@ class Spool:
 
     When the bound is hit the oldest segment goes of which no frame was given out, and where there is none the rows
     that are to be appended; when the disk refuses, the latter. Rows are numbered on arrival, so that
-    `dropped = offered - acknowledged - pending` holds also after a crash.
+    `dropped = offered - acknowledged - pending` holds also after a crash. A power cut may take numbers back that were
+    sent, so each boot has a numbering of its own, in which none is given twice.
 
     Args:
         directory: created if missing, for its owner only; used by one process at a time.
@@ -69,11 +71,11 @@ class Spool:
         self._lock: Final = threading.Lock()
         self._arrived: Final = threading.Event()
         self._segments: dict[int, _Segment] = {}
-        self._position = Position(uuid.uuid4().hex)
         self._next_row = 0
         self._given_out = 0  # rows that `next` gave out and nobody acknowledged
         self._refused = False  # the disk did, when it was last written to
         try:
+            self._position = Position(uuid.uuid4().hex, _BOOT.read_text().strip())
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._owner: Final = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             fcntl.flock(self._owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,11 +85,6 @@ class Spool:
             raise Failure(f"{directory}: another collector spools to it") from error
         except OSError as error:
             raise Failure(f"{directory}: no spool: {error.strerror}", exit_code=MISSING_PART) from error
-
-    @property
-    def name(self) -> str:
-        """Random and constant for the life of the spool; with a row's number it identifies the row."""
-        return self._position.spool
 
     @property
     def acknowledged(self) -> int:
@@ -117,7 +114,8 @@ class Spool:
         with self._lock:
             row = self._next_row
             self._next_row += rows
-            head = header(data, row, rows)
+            numbering = bytes.fromhex(self._position.spool)
+            head = header(numbering, data, row, rows)
             if not self._make_room(len(head) + len(data)):
                 self._save()
                 return False
@@ -130,7 +128,7 @@ class Spool:
                 return False
             self._refused = False
             end = segment.size + len(head) + len(data)
-            segment.unread.append(Frame(number, segment.size, end, row, rows))
+            segment.unread.append(Frame(numbering, number, segment.size, end, row, rows))
             segment.size = end
         self._arrived.set()
         return True
@@ -276,6 +274,8 @@ class Spool:
         """Take over what the last process left; what it left cut or harmed is removed."""
         saved = self._file.load()
         position = saved or self._position
+        if position.boot != self._position.boot:
+            position = replace(position, spool=self._position.spool, boot=self._position.boot)
         last = None
         for path in sorted(self._directory.glob(f"{'[0-9]' * _DIGITS}.segment")):
             number = int(path.stem)

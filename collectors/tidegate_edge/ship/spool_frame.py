@@ -9,8 +9,8 @@ from typing import Final
 
 from .form import Buffer
 
-_MAGIC: Final = b"TGF1"
-_HEADER: Final = struct.Struct("<4sIIQ")  # magic, bytes of rows, rows, number of the first row
+_MAGIC: Final = b"TGF2"
+_HEADER: Final = struct.Struct("<4s16sIIQ")  # magic, numbering, bytes of rows, rows, number of the first row
 _CHECK: Final = struct.Struct("<I")  # CRC-32 of the header before it, then of the rows: zlib.crc32
 HEADER_LENGTH: Final = _HEADER.size + 2 * _CHECK.size
 
@@ -20,6 +20,7 @@ class Frame:
     """Where a frame lies, and which rows it holds.
 
     Attributes:
+        numbering: 16 random bytes; with a row's number they name the row for ever.
         segment: number of the file.
         offset: of its header, bytes.
         end: where the next frame begins.
@@ -27,6 +28,7 @@ class Frame:
         rows: in it.
     """
 
+    numbering: bytes
     segment: int
     offset: int
     end: int
@@ -34,9 +36,9 @@ class Frame:
     rows: int
 
 
-def header(data: Buffer, row: int, rows: int) -> bytes:
+def header(numbering: bytes, data: Buffer, row: int, rows: int) -> bytes:
     """What stands before `data`."""
-    head = _HEADER.pack(_MAGIC, len(data), rows, row)
+    head = _HEADER.pack(_MAGIC, numbering, len(data), rows, row)
     return head + _CHECK.pack(zlib.crc32(head)) + _CHECK.pack(zlib.crc32(data))
 
 
@@ -52,10 +54,10 @@ def frames(fd: int, segment: int, offset: int = 0) -> Iterator[Frame]:
     while head := os.pread(fd, HEADER_LENGTH, offset):
         if len(head) < HEADER_LENGTH or not head.startswith(_MAGIC):
             return
-        _magic, length, rows, row = _HEADER.unpack_from(head)
+        _magic, numbering, length, rows, row = _HEADER.unpack_from(head)
         if _CHECK.unpack_from(head, _HEADER.size)[0] != zlib.crc32(head[: _HEADER.size]):
             return
-        frame = Frame(segment, offset, offset + HEADER_LENGTH + length, row, rows)
+        frame = Frame(numbering, segment, offset, offset + HEADER_LENGTH + length, row, rows)
         yield frame
         offset = frame.end
 

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 # One sector, overwritten in place: it needs no space on a full disk, and neither kill -9 nor power loss cuts it.
 _LENGTH: Final = 512
+_NAME: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +17,9 @@ class Position:
     """Everything before it was acknowledged or dropped.
 
     Attributes:
-        spool: random name of this spool; with a row's number it names the row for ever.
+        spool: random name of the numbering of rows, 32 hexadecimal digits; a spool gets another at the first
+            start after a boot.
+        boot: of which boot of the kernel that start was (/proc/sys/kernel/random/boot_id).
         segment: number of the file.
         offset: in it, bytes.
         acknowledged: rows, since the spool was made.
@@ -23,6 +27,7 @@ class Position:
     """
 
     spool: str
+    boot: str = ""
     segment: int = 0
     offset: int = 0
     acknowledged: int = 0
@@ -49,7 +54,8 @@ class PositionFile:
         except (ValueError, TypeError, RecursionError):
             return None
         numbers = (found.segment, found.offset, found.acknowledged, found.offered)
-        sound = isinstance(found.spool, str) and all(type(each) is int and each >= 0 for each in numbers)
+        named = isinstance(found.boot, str) and isinstance(found.spool, str) and _NAME.fullmatch(found.spool)
+        sound = named and all(type(each) is int and each >= 0 for each in numbers)
         return found if sound else None
 
     def save(self, position: Position) -> None:
