@@ -1,12 +1,12 @@
 #!/bin/bash
-# Make the image of a test host, unless podman has one of this very recipe: Debian with systemd, ssh and python3.
+# Make the image of a test host, unless podman has one of this very recipe: Debian with systemd, ssh, python3 and nginx.
 #
 #   molecule/image.sh            needs root, podman and debootstrap; two minutes, 300 MB
 set -euo pipefail
 
 image=localhost/tidegate-host:bookworm
 suite=bookworm
-packages=systemd,systemd-sysv,dbus,python3,iproute2,openssh-server,procps
+packages=systemd,systemd-sysv,dbus,python3,iproute2,openssh-server,procps,nginx
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
 export CONTAINERS_CONF=$repository/molecule/containers.conf
@@ -28,6 +28,8 @@ trap 'rm -rf --one-file-system "$tree"' EXIT
 echo "molecule: making image $image (about two minutes)" >&2
 debootstrap --variant=minbase --include="$packages" "$suite" "$tree" ${mirror:+"$mirror"} >&2
 rm -rf "$tree"/var/cache/apt/archives/*.deb "$tree"/var/lib/apt/lists/*
+# Which hosts serve is the scenario's to say.
+rm -f "$tree"/etc/systemd/system/multi-user.target.wants/nginx.service
 # Every container makes an identity of its own at its first boot.
 rm -f "$tree"/etc/machine-id
 tar -C "$tree" -c . | podman import --change "LABEL tidegate.recipe=$recipe" - "$image" >&2

@@ -16,6 +16,7 @@ from .running import collect, collect_once
 from .show.command import show
 from .sockets.capture import read_capture
 from .sockets.rows import make_rows
+from .streams import SOCKET_STREAM
 
 
 def main() -> None:
@@ -47,7 +48,7 @@ def once(rows: RowOptions, source: KernelOptions) -> None:
 )
 @row_options
 @kernel_options
-@kafka_options
+@kafka_options(SOCKET_STREAM)
 @run_options
 def run(rows: RowOptions, source: KernelOptions, kafka: KafkaOptions, how: RunOptions) -> None:
     """Poll at whole intervals after the start.

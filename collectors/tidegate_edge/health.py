@@ -6,15 +6,18 @@ import click
 
 from .health_counters import read_counters
 from .health_rows import make_row
+from .kafka_options import KafkaOptions, kafka_options, shipped_by
 from .option_types import duration_ns
-from .options import STANDARD_OUTPUT, RowOptions, row_options, system_host
-from .schemas.hosts import HOSTS
-from .ship.records import json_form, protobuf_form
-from .ship.sink import FileSink, StreamSink
+from .options import METRICS, OUT_MIB, RowOptions, row_options, system_host
 from .stop import stopped_by_signals
+from .streams import HOST_STREAM
+from .totals import print_totals, serve_totals
 
 
-@click.command(epilog="Example: tidegate-collector health --pop ams1 --interval 1m --out health.pb")
+@click.command(
+    epilog="Example: tidegate-collector health --pop ams1 --interval 1m --kafka kafka1.example:9093"
+    " --kafka-config /etc/tidegate/kafka.conf"
+)
 @click.option(
     "--interval", callback=duration_ns, default="1m", show_default=True, help="That a row tells about."
 )
@@ -22,14 +25,29 @@ from .stop import stopped_by_signals
     "--count", type=click.IntRange(1), help="End after so many rows.  [default: at SIGTERM or SIGINT]"
 )
 @row_options
-def health(interval: int, count: int | None, rows: RowOptions) -> None:
+@kafka_options(HOST_STREAM)
+@METRICS
+@OUT_MIB
+def health(
+    interval: int,
+    count: int | None,
+    rows: RowOptions,
+    kafka: KafkaOptions,
+    metrics: tuple[str, int] | None,
+    out_mib: int,
+) -> None:
     """Tell how long tasks waited for a CPU, how much was stolen, and what softirqs took: a row an interval."""
     origin = rows.origin(system_host())
-    form = json_form(HOSTS) if rows.as_json else protobuf_form(HOSTS)
     stopped = stopped_by_signals()
-    sink = StreamSink(form) if rows.out == STANDARD_OUTPUT else FileSink(rows.out, form)
+    to_kafka = kafka.open_sink(origin, HOST_STREAM)
+    sink = to_kafka or rows.open_sink(HOST_STREAM, out_mib)
     written = 0
+
+    def totals() -> dict[str, int | str]:
+        return {"rows": written, **shipped_by(to_kafka)}
+
     try:
+        serve_totals(metrics, totals, dict)
         before, since_ns = read_counters(), time.monotonic_ns()
         while written != count and not stopped((since_ns + interval - time.monotonic_ns()) / 1e9):
             after, now_ns = read_counters(), time.monotonic_ns()
@@ -46,3 +64,4 @@ def health(interval: int, count: int | None, rows: RowOptions) -> None:
             written += 1
     finally:
         sink.close()
+        print_totals(totals(), as_json=rows.as_json)

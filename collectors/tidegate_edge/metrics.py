@@ -1,47 +1,25 @@
-"""The collector's counters for Prometheus, on an HTTP server of its own thread."""
+"""Counters for Prometheus, on an HTTP server of its own thread."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from .counters import Counters
 from .errors import MISSING_PART, Failure
+from .totals import Totals
 
 # Those that fall as well as rise; the rest are totals.
 _GAUGES: Final = frozenset({"namespaces", "kafka_spooled", "kafka_failing"})
 
-# From a host with a few sockets to one with a million.
-_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-
-Shipped = Callable[[], Mapping[str, int | str]]
-"""What became of rows; an error is text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What is shown, read anew for each scrape.
-
-    Attributes:
-        counters: of the polls.
-        readers: the name of the reader in use for each namespace.
-        shipped: what became of the rows, where they go to Kafka.
-    """
-
-    counters: Counters
-    readers: Callable[[], tuple[str, ...]]
-    shipped: Shipped
-
 
 class Metrics:
-    """Metrics of one collector, served from now on.
+    """Metrics of one process, served from now on.
 
     Args:
         address: IP address and port; port 0 takes a free one.
-        watched: what is shown.
+        shown: what is shown besides the process's own memory and time; asked anew for each scrape.
 
     Raises:
         Failure: the port is taken or not allowed.
@@ -50,16 +28,11 @@ class Metrics:
         port: that is served.
     """
 
-    def __init__(self, address: tuple[str, int], watched: Watched) -> None:
+    def __init__(self, address: tuple[str, int], *shown: Collector) -> None:
         registry = CollectorRegistry()
-        registry.register(_Numbers(watched))
         ProcessCollector(registry=registry)
-        self._seconds = Histogram(
-            "tidegate_collector_poll_seconds",
-            "From the request to the last row written, all namespaces.",
-            buckets=_SECONDS,
-            registry=registry,
-        )
+        for each in shown:
+            registry.register(each)
         try:
             self._server, self._thread = start_http_server(address[1], address[0], registry)
         except OSError as error:
@@ -70,10 +43,6 @@ class Metrics:
             ) from error
         self.port = int(self._server.server_port)
 
-    def polled(self, seconds: float) -> None:
-        """Note how long a poll took."""
-        self._seconds.observe(seconds)
-
     def close(self) -> None:
         """End the server."""
         self._server.shutdown()
@@ -81,27 +50,53 @@ class Metrics:
         self._thread.join()
 
 
-class _Numbers(Collector):
-    def __init__(self, watched: Watched) -> None:
-        self._watched = watched
+class Numbers(Collector):
+    """Totals as `tidegate_collector_NAME`; text among them is an error, and shown as `kafka_failing`."""
+
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
 
     def collect(self) -> Iterator[Metric]:
-        counters = self._watched.counters
-        numbers = {field.name: getattr(counters, field.name) for field in fields(counters)}
-        shipped = dict(self._watched.shipped())
-        if shipped:
-            shipped["kafka_failing"] = int("kafka_error" in shipped)
-            shipped.pop("kafka_error", None)
-        for name, number in {**numbers, **shipped}.items():
-            family = GaugeMetricFamily if name in _GAUGES else CounterMetricFamily
-            yield family(f"tidegate_collector_{name}", _HELP[name], value=number)
-        readers = GaugeMetricFamily(
-            "tidegate_collector_reader", "Namespaces read by each reader.", labels=["reader"]
-        )
-        in_use = self._watched.readers()
-        for reader in ("bpf", "netlink"):
-            readers.add_metric([reader], in_use.count(reader))
-        yield readers
+        """A family for each number."""
+        found = dict(self._totals())
+        if "kafka_delivered" in found:
+            found["kafka_failing"] = int("kafka_error" in found)
+        for name, number in found.items():
+            if isinstance(number, int):
+                family = GaugeMetricFamily if name in _GAUGES else CounterMetricFamily
+                yield family(f"tidegate_collector_{name}", _HELP[name], value=number)
+
+
+class Labelled(Collector):
+    """One family, a number for each value of its label.
+
+    Args:
+        family: of the numbers, GaugeMetricFamily or CounterMetricFamily.
+        name: behind `tidegate_collector_`.
+        help: what it is.
+        label: its name.
+        numbers: by the label's value.
+    """
+
+    def __init__(
+        self,
+        family: type[GaugeMetricFamily | CounterMetricFamily],
+        name: str,
+        help: str,  # noqa: A002
+        label: str,
+        numbers: Callable[[], Mapping[str, int]],
+    ) -> None:
+        self._family = family
+        self._named = (f"tidegate_collector_{name}", help)
+        self._label = label
+        self._numbers = numbers
+
+    def collect(self) -> Iterator[Metric]:
+        """The family."""
+        family = self._family(*self._named, labels=[self._label])
+        for value, number in self._numbers().items():
+            family.add_metric([value], number)
+        yield family
 
 
 _HELP: Final = {

@@ -15,9 +15,8 @@ from .keyfile import read_key
 from .option_types import address_and_port, duration_ns, duration_or_none_ns, networks, one_in, ports
 from .schedule import Pace
 from .schemas.rows import BYTES_LENGTH
-from .ship.protobuf import PROTOBUF
+from .ship.rotation import RotatedFile
 from .ship.sink import FileSink, Sink, StreamSink
-from .ship.text import JSON_LINES
 from .sockets.addresses import DEFAULT, FULL, Cut
 from .sockets.netlink import CONNECTED, EVERY
 from .sockets.poll import MAX_SOCKETS
@@ -26,6 +25,7 @@ from .sockets.reader import AUTO, CHOICES
 from .sockets.rows import Origin
 from .sockets.selection import EVERYTHING, Network, Selection
 from .sources import Wanted
+from .streams import SOCKET_STREAM, Stream
 
 Command = Callable[..., Any]
 
@@ -82,18 +82,24 @@ class RowOptions:
                 )
         return origin
 
-    def open_sink(self) -> Sink:
-        """Where the rows go, opened.
+    def open_sink(self, stream: Stream = SOCKET_STREAM, out_mib: int | None = None) -> Sink:
+        """Where rows of a kind go that go to no broker, opened.
+
+        Args:
+            stream: the kind.
+            out_mib: bound of the file, MiB; beyond it the file is put aside, over the one before.
 
         Raises:
             Failure: it can't be.
         """
-        form = JSON_LINES if self.as_json else PROTOBUF
+        form = stream.json if self.as_json else stream.protobuf
         if self.out == STANDARD_OUTPUT:
             return StreamSink(form)
+        if out_mib is not None:
+            return RotatedFile(self.out, form, out_mib << 20, _tell)
         sink = FileSink(self.out, form)
         if sink.removed:
-            click.echo(f"{self.out}: removed {sink.removed} bytes of a row that was cut at its end", err=True)
+            _tell(f"{self.out}: removed {sink.removed} bytes of a row that was cut at its end")
         return sink
 
 
@@ -128,6 +134,7 @@ class RunOptions:
     max_cpu: float
     count: int | None
     metrics: tuple[str, int] | None
+    out_mib: int | None
 
     def pace(self) -> Pace:
         """How often to poll.
@@ -146,6 +153,20 @@ class RunOptions:
 _PATH: Final = click.Path(path_type=Path)
 _V4: Final = click.IntRange(0, 32)
 _V6: Final = click.IntRange(0, 128)
+
+METRICS: Final = click.option(
+    "--metrics",
+    metavar="ADDRESS:PORT",
+    callback=address_and_port,
+    help="Serve Prometheus metrics there; `:9809` is on the loopback.  [default: nowhere]",
+)
+OUT_MIB: Final = click.option(
+    "--out-mib",
+    type=click.IntRange(1, 1 << 20),
+    default=4096,
+    show_default=True,
+    help="Bound of the file of --out; when it is full it becomes FILE.1, over the one before.",
+)
 
 _ROW_OPTIONS: Final = (
     click.option(
@@ -229,12 +250,8 @@ _RUN_OPTIONS: Final = (
     click.option(
         "--count", type=click.IntRange(1), help="End after so many polls.  [default: at SIGTERM or SIGINT]"
     ),
-    click.option(
-        "--metrics",
-        metavar="ADDRESS:PORT",
-        callback=address_and_port,
-        help="Serve Prometheus metrics there; `:9809` is on the loopback.  [default: nowhere]",
-    ),
+    METRICS,
+    OUT_MIB,
 )
 
 
@@ -275,3 +292,7 @@ def _gathered(
     for option in reversed(options):
         decorated = option(decorated)
     return decorated
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,6 +1,5 @@
 """The collector's loop: poll, write, count, pause."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from .counters import Counters
-from .kafka_options import KafkaOptions, as_counters
+from .kafka_options import KafkaOptions, shipped_by
 from .options import KernelOptions, RowOptions, RunOptions, system_host
 from .schedule import next_slot
 from .sockets.arena import Arena
@@ -17,11 +16,13 @@ from .sockets.decode import Rows
 from .sockets.part import Part
 from .sources import open_sources
 from .stop import Stopped, never_stopped, stopped_by_signals
+from .streams import SOCKET_STREAM
+from .totals import print_totals
 
 if TYPE_CHECKING:
     from .ship.kafka import KafkaSink
 
-ONE_POLL: Final = RunOptions(interval=1, jitter=0, max_cpu=100, count=1, metrics=None)
+ONE_POLL: Final = RunOptions(interval=1, jitter=0, max_cpu=100, count=1, metrics=None, out_mib=None)
 
 Polled = Callable[[float], None]
 """Takes how long a poll took, seconds."""
@@ -58,8 +59,8 @@ def _collect(
     origin = rows.origin(system_host(), source.selection())
     counters = Counters()
     sources = open_sources(source.wanted(), counters, _tell)
-    to_kafka = kafka.open_sink(origin) if kafka else None
-    sink = to_kafka or rows.open_sink()
+    to_kafka = kafka.open_sink(origin, SOCKET_STREAM) if kafka else None
+    sink = to_kafka or rows.open_sink(out_mib=how.out_mib)
     arena = Arena()
     slot = 0
     try:
@@ -81,7 +82,7 @@ def _collect(
         sink.close()
         sources.close()
         if report or counters.losses:
-            _print_counters(asdict(counters) | _shipped_by(to_kafka), as_json=rows.as_json)
+            print_totals(asdict(counters) | shipped_by(to_kafka), as_json=rows.as_json)
 
 
 def _counted(parts: Iterator[Part], counters: Counters) -> Iterator[Rows]:
@@ -97,21 +98,15 @@ def _served(
     if how.metrics is None:
         return lambda _seconds: None
     # Only where it is asked for: the import takes time and memory.
-    from .metrics import Metrics, Watched  # noqa: PLC0415
+    from .metrics import Metrics, Numbers  # noqa: PLC0415
+    from .poll_metrics import poll_seconds, readers_in_use  # noqa: PLC0415
 
-    metrics = Metrics(how.metrics, Watched(counters, readers, lambda: _shipped_by(kafka)))
+    seconds = poll_seconds()
+    numbers = Numbers(lambda: asdict(counters) | shipped_by(kafka))
+    metrics = Metrics(how.metrics, numbers, readers_in_use(readers), seconds)
     _tell(f"metrics: http://{how.metrics[0]}:{metrics.port}/metrics")
-    return metrics.polled
-
-
-def _shipped_by(kafka: "KafkaSink | None") -> dict[str, int | str]:
-    return as_counters(kafka.shipped) if kafka else {}
+    return seconds.observe
 
 
 def _tell(line: str) -> None:
     click.echo(line, err=True)
-
-
-def _print_counters(totals: dict[str, int | str], *, as_json: bool) -> None:
-    text = json.dumps(totals) if as_json else ", ".join(f"{name} {total}" for name, total in totals.items())
-    click.echo(text, err=True)

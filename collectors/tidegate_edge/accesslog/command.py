@@ -1,6 +1,5 @@
 """`tidegate-collector accesslog`. Only wires."""
 
-import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -8,13 +7,13 @@ from pathlib import Path
 import click
 
 from tidegate_edge.errors import Failure
+from tidegate_edge.kafka_options import KafkaOptions, kafka_options, shipped_by
 from tidegate_edge.option_types import duration_ns
-from tidegate_edge.options import STANDARD_OUTPUT, RowOptions, row_options, system_host
-from tidegate_edge.schemas.transfers import TRANSFERS
-from tidegate_edge.ship.records import json_form, protobuf_form
-from tidegate_edge.ship.sink import FileSink, Sink, StreamSink
+from tidegate_edge.options import METRICS, OUT_MIB, RowOptions, row_options, system_host
 from tidegate_edge.sockets.reader import NetlinkReader
 from tidegate_edge.stop import stopped_by_signals
+from tidegate_edge.streams import TRANSFER_STREAM
+from tidegate_edge.totals import print_totals, serve_totals
 
 from .algorithms import Algorithms
 from .follow import Log
@@ -25,7 +24,7 @@ from .rows import make_rows
 
 @click.command(
     epilog="Example: tidegate-collector accesslog /var/log/nginx/tidegate.log --follow"
-    " --state-dir /var/lib/tidegate --pop ams1 --out transfers.pb"
+    " --state-dir /var/lib/tidegate --pop ams1 --kafka kafka1.example:9093 --kafka-config /etc/tidegate/kafka.conf"
 )
 @click.argument("log", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--follow", is_flag=True, help="Go on until SIGTERM or SIGINT, over rotations.")
@@ -35,8 +34,19 @@ from .rows import make_rows
 @click.option("--interval", callback=duration_ns, default="1s", show_default=True, help="Between two looks.")
 @click.option("--netns", help="The server's network namespace, as `ip netns` names it.  [default: this one]")
 @row_options
+@kafka_options(TRANSFER_STREAM)
+@METRICS
+@OUT_MIB
 def accesslog(
-    log: Path, follow: bool, state_dir: Path, interval: int, netns: str | None, rows: RowOptions
+    log: Path,
+    follow: bool,
+    state_dir: Path,
+    interval: int,
+    netns: str | None,
+    rows: RowOptions,
+    kafka: KafkaOptions,
+    metrics: tuple[str, int] | None,
+    out_mib: int,
 ) -> None:
     """Read transfers from the server's access log: a row for each line of collectors/nginx/tidegate_log.conf.
 
@@ -49,10 +59,16 @@ def accesslog(
     algorithms = Algorithms(NetlinkReader(netns))
     stopped = stopped_by_signals()
     positions = Positions(state_dir, log)
-    sink = _open_sink(rows)
+    to_kafka = kafka.open_sink(origin, TRANSFER_STREAM)
+    sink = to_kafka or rows.open_sink(TRANSFER_STREAM, out_mib)
     reading = Log(log)
-    counted: Counter[str] = Counter(rows=0)
+    read = 0
+
+    def totals() -> dict[str, int | str]:
+        return {"rows": read, **shipped_by(to_kafka)}
+
     try:
+        serve_totals(metrics, totals, lambda: dict(reading.trouble))
         reading.resume(positions.load(), time.monotonic_ns())
         pause = 0.0
         while not stopped(pause):
@@ -60,8 +76,9 @@ def accesslog(
             transfers = _parsed(reading.lines(time.monotonic_ns()), reading.trouble)
             if transfers:
                 sink.write([make_rows(transfers, algorithms.of(transfers), origin)])
-                counted["rows"] += len(transfers)
+                read += len(transfers)
             if reading.positions != before:
+                sink.sync()  # before the log's lines are passed for good
                 positions.save(reading.positions)
                 pause = 0.0
             elif follow:
@@ -72,7 +89,7 @@ def accesslog(
         reading.close()
         sink.close()
         positions.close()
-        _report(counted + reading.trouble, as_json=rows.as_json)
+        print_totals({**totals(), **reading.trouble}, as_json=rows.as_json)
 
 
 def _parsed(lines: list[bytes], trouble: Counter[str]) -> list[Transfer]:
@@ -83,14 +100,3 @@ def _parsed(lines: list[bytes], trouble: Counter[str]) -> list[Transfer]:
         except NoTransfer as why:
             trouble[f"lines: {why}"] += 1
     return transfers
-
-
-def _open_sink(rows: RowOptions) -> Sink:
-    form = json_form(TRANSFERS) if rows.as_json else protobuf_form(TRANSFERS)
-    return StreamSink(form) if rows.out == STANDARD_OUTPUT else FileSink(rows.out, form)
-
-
-def _report(counted: Counter[str], *, as_json: bool) -> None:
-    totals = {"rows": counted["rows"], **counted}
-    text = json.dumps(totals) if as_json else ", ".join(f"{name} {total}" for name, total in totals.items())
-    click.echo(text, err=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tidegate_edge.errors import Failure
+from tidegate_edge.errors import MISSING_PART, Failure
 
 from .position import Position
 from .tail import Tail
@@ -83,7 +83,7 @@ class Log:
             try:
                 read = each.tail.read()
             except OSError as error:
-                raise Failure(f"{self.path}: {error.strerror}") from error
+                raise Failure(f"{self.path}: {error.strerror}", exit_code=MISSING_PART) from error
             whole += read.whole
             if read.too_long:
                 self.trouble["lines too long"] += read.too_long
@@ -145,7 +145,7 @@ class Log:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise Failure(f"{self.path}: {error.strerror}") from error
+            raise Failure(f"{self.path}: {error.strerror}", exit_code=MISSING_PART) from error
 
     def _rotated(self) -> Iterator[Tail]:
         """Files beside the log whose names begin with its own, the one written last at the end."""

@@ -7,8 +7,6 @@ from typing import Final
 
 from tidegate_edge.errors import Failure
 
-TOPIC: Final = "tidegate.sockets"
-
 _MAX_BYTES: Final = 1 << 16
 
 # What loses no row depends on, and what would run code of others.

@@ -25,6 +25,9 @@ class Sink(Protocol):
     def write(self, batches: Iterable[Rows]) -> None:
         """Write all rows of a poll, a batch when the one before is written; or raise a Failure."""
 
+    def sync(self) -> None:
+        """Have the disk keep what was written, where there is one; or raise a Failure."""
+
     def close(self) -> None:
         """Let go of what was opened."""
 
@@ -70,6 +73,22 @@ class FileSink:
                 what = f"{self._path}: {error.strerror}; {self._cut_back(before)}"
                 raise Failure(what, exit_code=MISSING_PART) from error
             before += memoryview(data).nbytes
+
+    @property
+    def size(self) -> int:
+        """Of the file, bytes."""
+        return os.fstat(self._fd).st_size
+
+    def sync(self) -> None:
+        """Have the disk keep what was written.
+
+        Raises:
+            Failure: it refuses.
+        """
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            raise Failure(f"{self._path}: {error.strerror}", exit_code=MISSING_PART) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -138,6 +157,9 @@ class StreamSink:
                 _write_all(self._fd, self._form.encode(rows))
         except OSError as error:
             raise Failure(f"standard output: {error.strerror}", exit_code=MISSING_PART) from error
+
+    def sync(self) -> None:
+        """Nothing: what the reader does with the rows is its own."""
 
     def close(self) -> None:
         """Leave standard output open: it is not ours."""
