@@ -20,15 +20,10 @@ from tidegate_edge.steer.generations import (
     stage_ledger,
     store,
 )
-from tidegate_edge.steer.kernel import (
-    change_routes,
-    interface_names,
-    read_routes,
-    read_rule_tables,
-    require_net_admin,
-)
+from tidegate_edge.steer.host_plan import plan_for_host
+from tidegate_edge.steer.kernel import change_routes, interface_names, read_own_routes, require_net_admin
 from tidegate_edge.steer.report import Document, change_document, status_document
-from tidegate_edge.steer.routes import own_routes, plan_routes
+from tidegate_edge.steer.routes import in_order
 from tidegate_edge.steer.steering import read_file, read_steering, steering_of
 from tidegate_edge.steer.turn import turn_to_read, turn_to_write
 
@@ -90,7 +85,7 @@ def status_directly(steering: Path, state: Path) -> Document:
     with turn_to_read(state):
         claims = read_steering(steering)
         wanted = want(claims)
-        plan = plan_routes(read_routes(), read_rule_tables(), wanted)
+        plan = plan_for_host(wanted)
         default = decide_default(claims.default_congestion_control, read_default(), read_memory(state))
     return status_document(claims.generation, plan, wanted, default, interface_names())
 
@@ -111,12 +106,12 @@ def _refuse_beside_bpf() -> None:
 
 def _change(generation: str | None, wanted: Wanted, default: str | None, state: Path, dry_run: bool) -> Done:
     """The routes first: whatever ails the default or its memory, no connection runs on under claims of the past."""
-    plan = plan_routes(read_routes(), read_rule_tables(), wanted)
+    plan = plan_for_host(wanted)
     if dry_run:
         after, rejected = plan.after, []
     else:
         rejected = change_routes(plan.changes)
-        after = own_routes(read_routes()) if plan.changes else plan.before
+        after = in_order(read_own_routes()) if plan.changes else plan.before
     default_change, trouble = _change_default(default, state, dry_run)
     return Done(
         change_document(generation, plan, after, rejected, default_change, interface_names()), trouble

@@ -3,9 +3,10 @@
 import errno
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -27,11 +28,15 @@ from .netlink import (
     route_of,
     rule_table,
 )
-from .prefix import apart
+from .prefix import Key, Prefix, apart
 from .route import ROUTE_PROTOCOL, Route
+from .sieve import VERSIONS, Sieve
 
 FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
 DATAGRAM_BYTES: Final = 1 << 18  # the kernel fills 32 KB at most
+SHORT_BYTES: Final = (
+    1 << 17
+)  # a table of a thousand routes is parsed in the time that a sieve of many claims takes
 REQUESTS_IN_FLIGHT: Final = 128  # their answers fit the default receive buffer of 208 KB many times over
 TIMEOUT_SECONDS: Final = 10.0
 DUMP_ATTEMPTS: Final = 5
@@ -75,13 +80,24 @@ def interface_names() -> dict[int, str]:
     return dict(socket.if_nameindex())
 
 
-def read_routes() -> list[Route]:
-    """The routes of the main table, both families, everyone's.
+def read_routes(claims: Collection[Prefix], parts: Collection[Key], enough: int) -> list[Route]:
+    """The routes of the main table, both families, everyone's, as far as claims can depend on them.
+
+    Args:
+        claims: all routes that cover one of them, or a half of it, are read.
+        parts: and all that cover one of these.
+        enough: and those to so many prefixes inside each claim.
 
     Raises:
         Failure: the kernel does not answer, or the table changed during each of five attempts to read it.
     """
-    return _routes()
+    found = []
+    for family in FAMILIES:
+        mine = [prefix for prefix in claims if prefix.version == VERSIONS[family]]
+        whose = 0 if mine else ROUTE_PROTOCOL
+        dumped = _dump(RTM_GETROUTE, family, whose, partial(Sieve, family, mine, parts, enough))
+        found += [route for message in dumped if (route := route_of(message, family))]
+    return found
 
 
 def read_own_routes() -> list[Route]:
@@ -90,7 +106,12 @@ def read_own_routes() -> list[Route]:
     Raises:
         Failure: as `read_routes`.
     """
-    return [route for route in _routes(ROUTE_PROTOCOL) if route.own]
+    return [
+        route
+        for family in FAMILIES
+        for message in _dump(RTM_GETROUTE, family, ROUTE_PROTOCOL)
+        if (route := route_of(message, family)) and route.own
+    ]
 
 
 def read_some_routes(most: int) -> list[Route]:
@@ -151,7 +172,7 @@ def _make(channel: socket.socket, changes: Sequence[tuple[Change, Route]]) -> li
         channel.send(b"".join(change_requests(window)))
         answered = False
         while not answered:
-            for message in _receive(channel):
+            for message in messages(_receive(channel)):
                 code, text = error_of(message)
                 change, route = window[message.sequence]
                 if code and not (change == "remove" and code == errno.ESRCH):  # gone already, as it should be
@@ -160,20 +181,13 @@ def _make(channel: socket.socket, changes: Sequence[tuple[Change, Route]]) -> li
     return rejected
 
 
-def _routes(protocol: int = 0) -> list[Route]:
-    return [
-        route
-        for family in FAMILIES
-        for message in _dump(RTM_GETROUTE, family, protocol)
-        if (route := route_of(message, family))
-    ]
-
-
-def _dump(kind: int, family: int, protocol: int = 0) -> list[Message]:
+def _dump(
+    kind: int, family: int, protocol: int = 0, sieve: Callable[[], Sieve] | None = None
+) -> list[Message]:
     for _attempt in range(DUMP_ATTEMPTS):
         with _netlink() as channel:
             channel.send(dump_request(kind, family, 1, protocol))
-            found = list(_dumped(channel))
+            found = list(_dumped(channel, sieve))
         if not any(message.flags & NLM_F_DUMP_INTR for message in found):
             return [message for message in found if message.type != NLMSG_DONE]
     raise Failure(
@@ -183,9 +197,13 @@ def _dump(kind: int, family: int, protocol: int = 0) -> list[Message]:
     )
 
 
-def _dumped(channel: socket.socket) -> Iterator[Message]:
+def _dumped(channel: socket.socket, sieve: Callable[[], Sieve] | None = None) -> Iterator[Message]:
+    split, left = messages, SHORT_BYTES
     while True:
-        for message in _receive(channel):
+        datagram = _receive(channel)
+        if sieve and left > 0 >= (left := left - len(datagram)):
+            split = sieve().sift
+        for message in split(datagram):
             if message.type == NLMSG_ERROR:
                 code, text = error_of(message)
                 if code in EMPTY_ERRORS:
@@ -196,11 +214,11 @@ def _dumped(channel: socket.socket) -> Iterator[Message]:
                 return
 
 
-def _receive(channel: socket.socket) -> Iterator[Message]:
+def _receive(channel: socket.socket) -> bytes:
     datagram, _, flags, _ = channel.recvmsg(DATAGRAM_BYTES)
     if flags & socket.MSG_TRUNC:
         raise OSError(errno.EMSGSIZE, f"an answer of more than {DATAGRAM_BYTES} bytes")
-    return messages(datagram)
+    return datagram
 
 
 @contextmanager

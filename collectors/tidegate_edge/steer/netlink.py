@@ -58,15 +58,13 @@ RTA_NH_ID: Final = 30
 HOP_ATTRIBUTES: Final = {RTA_GATEWAY, RTA_FLOW, RTA_VIA, RTA_ENCAP_TYPE, RTA_ENCAP}
 
 HEADER: Final = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
-RTMSG: Final = struct.Struct(
-    "=BBBBBBBBI"
-)  # family, dst_len, src_len, tos, table, protocol, scope, type, flags
+# family, dst_len, src_len, tos, table, protocol, scope, type, flags
+RTMSG: Final = struct.Struct("=BBBBBBBBI")
 RTNEXTHOP: Final = struct.Struct("=HBBi")  # length, flags, hops (weight - 1), interface
 ATTRIBUTE: Final = struct.Struct("=HH")  # length, type
 U32: Final = struct.Struct("=I")
 U32_ATTRIBUTE_BYTES: Final = ATTRIBUTE.size + U32.size
-# By bytes of an address: its family, and the start of a request, as far as it differs between routes of one path:
-# nlmsghdr, rtmsg, RTA_DST, RTA_PRIORITY.
+# By bytes of an address: its family, and what of a request differs between routes of one path, up to RTA_PRIORITY.
 REQUESTS: Final = {
     4: (socket.AF_INET, struct.Struct("=IHHII BBBBBBBBI HH4s HHI")),
     16: (socket.AF_INET6, struct.Struct("=IHHII BBBBBBBBI HH16s HHI")),
@@ -99,16 +97,31 @@ def messages(datagram: bytes) -> Iterator[Message]:
     Raises:
         ValueError: a length does not fit.
     """
+    return (message_at(datagram, start) for start in message_starts(datagram))
+
+
+def message_starts(datagram: bytes) -> Iterator[int]:
+    """Where the messages of a datagram begin.
+
+    Raises:
+        ValueError: a length does not fit.
+    """
     offset = 0
     while offset < len(datagram):
         left = len(datagram) - offset
         if left < HEADER.size:
             raise ValueError(f"a netlink message's header in {left} bytes")
-        length, kind, flags, sequence, _port = HEADER.unpack_from(datagram, offset)
+        (length,) = U32.unpack_from(datagram, offset)
         if not HEADER.size <= length <= left:
             raise ValueError(f"a netlink message of {length} bytes in {left}")
-        yield Message(kind, flags, sequence, datagram[offset + HEADER.size : offset + length])
+        yield offset
         offset += _aligned(length)
+
+
+def message_at(datagram: bytes, start: int) -> Message:
+    """The message that begins at one of `message_starts`."""
+    length, kind, flags, sequence, _port = HEADER.unpack_from(datagram, start)
+    return Message(kind, flags, sequence, datagram[start + HEADER.size : start + length])
 
 
 def dump_request(kind: int, family: int, sequence: int, protocol: int = 0) -> bytes:

@@ -19,6 +19,15 @@ def order(prefix: Prefix) -> Key:
     return prefix.version, int(prefix.network_address), prefix.prefixlen
 
 
+def halves(prefix: Key) -> tuple[Key, ...]:
+    """The two halves of a prefix; none of a single address."""
+    version, address, length = prefix
+    if length == ADDRESS_BITS[version]:
+        return ()
+    bit = 1 << ADDRESS_BITS[version] - length - 1
+    return (version, address, length + 1), (version, address | bit, length + 1)
+
+
 @lru_cache(maxsize=PREFIXES_REMEMBERED)
 def prefix_of(address: bytes, length: int) -> Prefix:
     """The prefix of an address in network order, 4 or 16 bytes, without host bits.

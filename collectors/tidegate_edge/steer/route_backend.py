@@ -7,10 +7,11 @@ from typing import Final
 from tidegate_edge.errors import MISSING_PART, Failure
 
 from .claims import NotApplied, Settings, Wanted
-from .kernel import Rejected, change_routes, read_own_routes, read_routes, read_rule_tables, require_net_admin
+from .host_plan import plan_for_host
+from .kernel import Rejected, change_routes, read_own_routes, require_net_admin
 from .prefix import Prefix, order
 from .route import Attributes, Route
-from .routes import TCP_METRICS, Notice, plan_routes, settings_of
+from .routes import TCP_METRICS, Notice, settings_of
 
 VARIANT: Final = "routes"
 ERRORS_SHOWN: Final = 5
@@ -104,7 +105,7 @@ class RouteBackend:
         """
         if any(each.min_bytes for each in settings.values()):
             raise ValueError("routes cannot gate by transfer size: merge the claims with gates=False")
-        plan = plan_routes(read_routes(), read_rule_tables(), Wanted(settings, ()))
+        plan = plan_for_host(Wanted(settings, ()))
         rejected = change_routes(plan.changes)
         held = dict(settings)
         for prefix, routes in plan.by_claim.items():

@@ -50,6 +50,7 @@ class Plan:
 
     `changes` are to be made in their order: what is new stands before what goes, so that no prefix is without its
     settings in between. `by_claim` are the wanted routes by claimed prefix; a claim that cannot be kept has none.
+    `parts` are prefixes smaller than half of a claim whose best route was looked for.
     """
 
     before: tuple[Route, ...]
@@ -58,11 +59,12 @@ class Plan:
     by_claim: Mapping[Prefix, tuple[Route, ...]]
     not_applied: tuple[NotApplied, ...]
     notices: tuple[Notice, ...]
+    parts: frozenset[Key]
 
 
-def own_routes(routes: Iterable[Route]) -> tuple[Route, ...]:
-    """The agent's routes among others, in the order of prefixes."""
-    return tuple(_keyed(route for route in routes if route.own).values())
+def in_order(routes: Iterable[Route]) -> tuple[Route, ...]:
+    """Routes in the order of prefixes."""
+    return tuple(_keyed(routes).values())
 
 
 def plan_routes(routes: Iterable[Route], rule_tables: Sequence[int], wanted: Wanted) -> Plan:
@@ -91,6 +93,7 @@ def plan_routes(routes: Iterable[Route], rule_tables: Sequence[int], wanted: Wan
         by_claim,
         (*wanted.not_applied, *placing.not_applied),
         (*_other_tables(rule_tables, wanted), *_shadows(claimed, placing.table)),
+        frozenset(placing.parts),
     )
 
 
@@ -101,6 +104,7 @@ class _Placing:
         self.table = table
         self.placed: dict[RouteKey, Route] = {}
         self.not_applied: list[NotApplied] = []
+        self.parts: set[Key] = set()
         self._claimed = claimed
         self._paths: dict[tuple[int, Settings], Path] = {}
 
@@ -118,6 +122,8 @@ class _Placing:
             priority = best.priority - 1
         elif prefix.prefixlen < prefix.max_prefixlen:
             halves = [(order(half), half) for half in prefix.subnets()]
+            if key not in self._claimed:
+                self.parts.update(half_key for half_key, _ in halves)
             parts = [self.place(*half, settings) for half in halves if half[0] not in self._claimed]
             return tuple(route for part in parts for route in part)
         else:
