@@ -1,8 +1,11 @@
 """Inserts a block into socket_samples, once for each token."""
 
+import fcntl
+import os
 import re
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from typing import Final
 
 import clickhouse_connect
@@ -13,6 +16,7 @@ from tidegate.telemetry.native import COLUMNS, NativeBlock
 
 TABLE: Final = "socket_samples"
 _INTO: Final = f"INSERT INTO {TABLE} ({', '.join(COLUMNS)})"
+_PIPE_BYTES: Final = 2**20  # as large as Linux lets any user make one (/proc/sys/fs/pipe-max-size)
 _TOKEN: Final = re.compile(r"[0-9a-f]{64}")
 # A token's insert is one block, whatever its rows, and never waits in the server's memory.
 _SETTINGS: Final = {
@@ -37,20 +41,51 @@ def another(client: Client) -> Iterator[Client]:
         yield second
 
 
-def insert_rows(client: Client, block: NativeBlock, token: str) -> None:
+def insert_rows(
+    client: Client, block: NativeBlock, token: str, on_taken: Callable[[], None] = lambda: None
+) -> None:
     """Insert a block of admitted rows.
 
     Args:
         client: of an open and migrated store.
         block: complete.
         token: 64 hex digits; a second insert of it adds nothing, while the store remembers the token.
+        on_taken: called, from another thread too, as soon as the block's memory may hold another one; never where
+            the insert fails before.
     """
     if not _TOKEN.fullmatch(token):
         raise ValueError(token)
     settings = _SETTINGS | {"insert_deduplication_token": token}
     if isinstance(client, HttpClient):
-        client.command(f"{_INTO} FORMAT Native", data=bytes(block.data), settings=settings)
+        data = bytes(block.data)
+        on_taken()
+        client.command(f"{_INTO} FORMAT Native", data=data, settings=settings)
         return
-    # The client's own insert would write the block to a file; it is one already.
     clause = ", ".join(f"{name} = '{value}'" for name, value in settings.items())
-    client.command(f"{_INTO} FROM INFILE '{block.path}' SETTINGS {clause} FORMAT Native")
+    with _piped(block.data, on_taken) as path:
+        client.command(f"{_INTO} FROM INFILE '{path}' SETTINGS {clause} FORMAT Native")
+
+
+@contextmanager
+def _piped(data: memoryview, on_written: Callable[[], None]) -> Iterator[str]:
+    """Bytes as a file that the engine reads while it is written.
+
+    The client's own insert would write them to a disk, and a file in memory takes as many pages once more.
+    """
+    reading, writing = os.pipe()
+    with ThreadPoolExecutor(1) as threads:
+        written = threads.submit(_write, writing, data)
+        written.add_done_callback(lambda _: on_written())
+        try:
+            yield f"/proc/self/fd/{reading}"
+        finally:
+            os.close(reading)  # lets a writer go whose reader has failed
+    written.result()  # an end that came too soon is no insert
+
+
+def _write(pipe: int, data: memoryview) -> None:
+    with open(pipe, "wb", buffering=0) as file:
+        with suppress(OSError):  # another user's limit; a smaller pipe is slower, and nothing else
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        while data:
+            data = data[file.write(data) :]

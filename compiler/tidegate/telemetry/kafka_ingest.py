@@ -104,16 +104,17 @@ def ingest_topic(
         on_progress(report)
 
     progress = progress_of(client, reader.topic_id)
-    with NativeBlock() as first, NativeBlock() as second, ThreadPoolExecutor(1) as engine:
+    blocks = NativeBlock(), NativeBlock()
+    with ThreadPoolExecutor(1) as engine:
         for open_claim in progress.open:
-            again = _decode(reader.read_again(open_claim.ranges), open_claim, first)
+            again = _decode(reader.read_again(open_claim.ranges), open_claim, blocks[0])
             report.repeated += again.rows
             loaded(_insert(client, reader.topic, again))
         reader.start(progress.next)
         loading: Future[_Decoded] | None = None
-        blocks = cycle((first, second))
+        turns = cycle(blocks)
         for due in _due(reader, follow=follow, block_s=block_s, stopped=stopped):
-            found = _decode(due, due.claim(reader.topic_id), next(blocks)) if due else None
+            found = _decode(due, due.claim(reader.topic_id), next(turns)) if due else None
             if loading is not None and (found is not None or loading.done()):
                 loaded(loading.result())
                 loading = None

@@ -1,15 +1,12 @@
-"""A block of rows in ClickHouse's Native format, in memory that the embedded engine reads as a file.
+"""A block of rows in ClickHouse's Native format.
 
 Native is columns one after the other, so that the engine takes each with one copy; RowBinary, which is rows as
 they lie, costs it a call for every value: four times as long for our rows.
 https://clickhouse.com/docs/interfaces/formats/Native
 """
 
-import mmap
-import os
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
@@ -31,33 +28,15 @@ _HEADS: Final = 8192  # bytes; more than all columns' names, types and lengths t
 
 
 class NativeBlock:
-    """Memory for one block at a time; close it, or use it in a `with` statement.
+    """Memory for one block at a time.
 
     First `reserve` gives the columns that go in as they are, to be filled in place; then `complete` adds the others.
     """
 
     def __init__(self) -> None:
-        self._file: Final = os.memfd_create("tidegate-block")
         self._memory = np.empty(0, np.uint8)
         self._end = 0
         self._rows = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._memory = np.empty(0, np.uint8)
-        os.close(self._file)
-
-    @property
-    def path(self) -> str:
-        """The block as a file of this process."""
-        return f"/proc/self/fd/{self._file}"
 
     @property
     def data(self) -> memoryview:
@@ -66,7 +45,10 @@ class NativeBlock:
 
     def reserve(self, rows: int) -> dict[str, Array]:
         """Begin a block; its columns of numbers and addresses, by field, to be filled. What was in it is gone."""
-        self._grow(rows * (sum(_SIZES.values()) + len(NAMES) * (1 + _INDEX.itemsize)) + _HEADS)
+        size = rows * (sum(_SIZES.values()) + len(NAMES) * (1 + _INDEX.itemsize)) + _HEADS
+        if size > len(self._memory):
+            # Of numpy, which asks the kernel for large pages: they come at a quarter of the small ones' price.
+            self._memory = np.empty(size, np.uint8)
         self._rows, self._end = rows, 0
         self._write(_varint(len(COLUMNS)) + _varint(rows))
         return {name: self._column(name, ROW[name], _type(name)) for name in _AS_THEY_ARE}
@@ -87,14 +69,6 @@ class NativeBlock:
             self._write(b"".join(_varint(len(key)) + key for key in keys))
             self._write(np.array([self._rows], "<u8").tobytes())
             self._array(_INDEX)[:] = names[name].codes
-        os.ftruncate(self._file, self._end)
-
-    def _grow(self, size: int) -> None:
-        os.ftruncate(self._file, max(size, len(self._memory)))
-        if size > len(self._memory):
-            self._memory = np.frombuffer(
-                mmap.mmap(self._file, size, mmap.MAP_SHARED | mmap.MAP_POPULATE), np.uint8
-            )
 
     def _column(self, name: str, dtype: np.dtype[np.generic], kind: str) -> Array:
         self._head(name, kind)

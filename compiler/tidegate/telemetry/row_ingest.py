@@ -8,9 +8,10 @@ import hashlib
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +25,8 @@ from tidegate.telemetry.native import NativeBlock
 from tidegate.telemetry.record_ingest import MAX_DAYS, Loaded
 
 Reader = Callable[[Path, int], Iterator[Block]]  # of a file, from its n-th block on
-_AT_ONCE: Final = 2  # blocks in memory and in the engine, which does most of an insert on one processor
-_THREADS: Final = _AT_ONCE + 1  # that wait for the engine, and one that hashes; this one decodes
+_LANES: Final = 2  # inserts at once: the engine does most of one on one processor
+_HELD: Final = 4  # decoded blocks in memory, 84 MB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,30 @@ class _Verified:
 
 
 @dataclass(frozen=True, slots=True)
+class _Lane:
+    """A client and the thread that waits for its inserts, one after the other."""
+
+    client: Client
+    thread: ThreadPoolExecutor
+
+
+@dataclass(frozen=True, slots=True)
+class _Insert:
+    """A block on its way: its insert, and when its memory may hold another, as soon as the engine has read it."""
+
+    done: Future[None]
+    taken: Future[None]
+
+
+@dataclass(frozen=True, slots=True)
 class _Load:
-    """One file on its way, and what its blocks take in turn: memory, and a client to be inserted by."""
+    """One file on its way, and the memory that its blocks take in turn."""
 
     path: Path
     read: Reader
     now_ns: int
-    threads: ThreadPoolExecutor
+    hashing: ThreadPoolExecutor
     blocks: tuple[NativeBlock, ...]
-    clients: tuple[Client, ...]
 
 
 def ingest_rows(client: Client, path: Path, read: Reader, on_progress: Callable[[int, int], None]) -> Loaded:
@@ -62,21 +78,24 @@ def ingest_rows(client: Client, path: Path, read: Reader, on_progress: Callable[
         Failure: unreadable, damaged (the message names the byte), changed meanwhile, or over too many days.
     """
     with ExitStack() as stack:
-        blocks = tuple(stack.enter_context(NativeBlock()) for _ in range(_AT_ONCE))
-        clients = (client, *(stack.enter_context(another(client)) for _ in range(_AT_ONCE - 1)))
-        threads = stack.enter_context(ThreadPoolExecutor(_THREADS))
-        load = _Load(path, read, time.time_ns(), threads, blocks, clients)
+        hashing = stack.enter_context(ThreadPoolExecutor(1))
+        load = _Load(path, read, time.time_ns(), hashing, tuple(NativeBlock() for _ in range(_HELD)))
         verified, left_out = _verify(load)
         total = sum(block.rows for block in verified)
         known = _known(client, [block.token for block in verified])
+        due = sum(block.token not in known for block in verified)
+        lanes = tuple(_lane(client, stack) for _ in range(min(_LANES, due)))
         added = done = 0
         on_progress(0, total)
-        if not known.issuperset(block.token for block in verified):
-            for block in _inserted(load, verified, known):
-                added += 0 if block.token in known else block.rows
-                done += block.rows
-                on_progress(done, total)
+        for block in _inserted(load, client, lanes, verified, known) if due else ():
+            added += 0 if block.token in known else block.rows
+            done += block.rows
+            on_progress(done, total)
     return Loaded(total, added, left_out)
+
+
+def _lane(client: Client, stack: ExitStack) -> _Lane:
+    return _Lane(stack.enter_context(another(client)), stack.enter_context(ThreadPoolExecutor(1)))
 
 
 def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
@@ -85,8 +104,8 @@ def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
     left_out: Counter[str] = Counter()
     days: set[int] = set()
     for index, block in enumerate(load.read(load.path, 0)):
-        digest = load.threads.submit(block.digest)
-        if index < _AT_ONCE:
+        digest = load.hashing.submit(block.digest)
+        if index < _HELD:
             judged = decode(block.rows, load.blocks[index], load.now_ns)
         else:
             judged = check(block.rows, load.now_ns)
@@ -102,40 +121,50 @@ def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
     return found, dict(left_out)
 
 
-def _inserted(load: _Load, verified: list[_Verified], known: set[str]) -> Iterator[_Verified]:
+def _inserted(
+    load: _Load, client: Client, lanes: tuple[_Lane, ...], verified: list[_Verified], known: set[str]
+) -> Iterator[_Verified]:
     """Each block, in order, as soon as it is in the store and in the ledger.
 
     The ledger follows the order of the file, whichever insert is done first: a crash between the two leaves a
     block without its entry, and its token makes the next insert of it a no-op.
     """
-    again = load.read(load.path, _AT_ONCE)
-    running: deque[tuple[int, Future[None] | None]] = deque()
+    again = load.read(load.path, _HELD)
+    turns = cycle(lanes)
+    running: deque[tuple[_Verified, _Insert | None]] = deque()
+    users: dict[int, _Insert] = {}
     for index, block in enumerate(verified):
-        if len(running) == _AT_ONCE:
-            yield _finished(load, verified, *running.popleft())
-        found = next(again, None) if index >= _AT_ONCE else None
+        while running and (running[0][1] is None or running[0][1].done.done()):
+            yield _finished(load, client, *running.popleft())
+        found = next(again, None) if index >= _HELD else None
         if block.token in known:
-            running.append((index, None))
+            running.append((block, None))
             continue
-        if index >= _AT_ONCE:
-            _decode_again(load, found, block, load.blocks[index % _AT_ONCE])
-        running.append((index, load.threads.submit(_insert, load, index, block)))
+        place = index % _HELD
+        if index >= _HELD:
+            if place in users:
+                wait((users[place].done, users[place].taken), return_when=FIRST_COMPLETED)
+            _decode_again(load, found, block, load.blocks[place])
+        users[place] = _start(next(turns), load.blocks[place], block)
+        running.append((block, users[place]))
     while running:
-        yield _finished(load, verified, *running.popleft())
+        yield _finished(load, client, *running.popleft())
 
 
-def _insert(load: _Load, index: int, block: _Verified) -> None:
-    if block.rows:
-        insert_rows(load.clients[index % _AT_ONCE], load.blocks[index % _AT_ONCE], block.token)
+def _start(lane: _Lane, filled: NativeBlock, block: _Verified) -> _Insert:
+    taken = Future[None]()
+
+    def insert() -> None:
+        if block.rows:
+            insert_rows(lane.client, filled, block.token, lambda: taken.set_result(None))
+
+    return _Insert(lane.thread.submit(insert), taken)
 
 
-def _finished(
-    load: _Load, verified: list[_Verified], index: int, inserting: Future[None] | None
-) -> _Verified:
-    block = verified[index]
-    if inserting is not None:
-        inserting.result()
-        load.clients[index % _AT_ONCE].command(
+def _finished(load: _Load, client: Client, block: _Verified, insert: _Insert | None) -> _Verified:
+    if insert is not None:
+        insert.done.result()
+        client.command(
             "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
             parameters={"token": block.token, "file": load.path.name, "added": block.rows},
         )
@@ -143,7 +172,7 @@ def _finished(
 
 
 def _decode_again(load: _Load, found: Block | None, expected: _Verified, into: NativeBlock) -> None:
-    digest = load.threads.submit(found.digest) if found is not None else None
+    digest = load.hashing.submit(found.digest) if found is not None else None
     if found is not None:
         decode(found.rows, into, load.now_ns)
     if digest is None or digest.result() != expected.digest:
