@@ -31,7 +31,7 @@ struct {
 	__u32 states; /* a bit for each wanted */
 	__u32 hz;     /* jiffies a second */
 	__u64 unread; /* sockets of an algorithm whose own state the kernel would tell but its BTF does not */
-	__u32 at;     /* the row that is written next; zeroed by the reader before each read */
+	__u32 at;     /* the row that is written next, so the number of rows; zeroed by the reader before each read */
 	__u32 kept_ipv4, kept_ipv6; /* leading bits of 128 that stay of an address */
 	__u32 unused;
 	__u64 mask_ipv4, mask_ipv6[2]; /* the same as masks in host order: lower half, both halves */
@@ -313,7 +313,8 @@ int write_rows(struct bpf_iter__tcp *context)
 	put_delivery_rate(row, tp);
 	put_times(row, tp);
 	put_algorithm(row, tp, icsk, common->skc_state);
-	/* One byte for each row: a read of READ_ROWS bytes ends where the rows are full. */
-	bpf_seq_write(context->meta->seq, row, 1);
+	/* One byte, all that a read asks for, ends it; the reader finds in `at` how many rows there are. */
+	if (at + 1 == READ_ROWS)
+		bpf_seq_write(context->meta->seq, row, 1);
 	return 0;
 }

@@ -1,8 +1,8 @@
 """The kernel's TCP sockets by a BPF iterator that writes finished rows: collectors/bpf/sockets.bpf.c.
 
-The rows stand in memory that the program shares with its reader. A read hands out one byte for each, and so says how
-many there are: where one ends and the next may overwrite them, the reader has taken them. What is left to do here is
-what needs whole addresses: select and classify.
+The rows stand in memory that the program shares with its reader, with their number. A read ends where the memory is
+full or the walk is over, and the next one begins when the reader has taken them. What is left to do here is what needs
+whole addresses: select and classify.
 """
 
 import mmap
@@ -92,7 +92,6 @@ class BpfReader:
         self._shared["hz"] = jiffies_per_second()
         self._rows = self._shared["rows"].reshape(-1).view(ROW)
         self._whole = self._shared["whole"]
-        self._credit = bytearray(READ_ROWS)
 
     def close(self) -> None:
         """Remove the program from the kernel; rows that were given stay readable."""
@@ -126,7 +125,10 @@ class BpfReader:
         given = left_out = passed_over = 0
         walk = self._start(origin, states)
         try:
-            while count := self._read(walk):
+            full = True
+            while full:
+                full = self._read(walk)
+                count = int(self._shared["at"])
                 if self._shared["unread"]:
                     raise Unavailable(_UNREAD, NEEDS)
                 found = self._rows[:count]
@@ -159,14 +161,14 @@ class BpfReader:
         self._shared["rows"] = stamp(origin, time.time_ns(), netns).view(np.uint8)
         return walk
 
-    def _read(self, walk: int) -> int:
-        """How many rows the program has written anew, none at the end of the walk."""
+    def _read(self, walk: int) -> bool:
+        """Let the program write rows anew; False where the walk is over."""
+        self._shared["at"] = 0
         while True:
-            self._shared["at"] = 0
             try:
-                return os.readv(walk, [self._credit])
+                return bool(os.read(walk, 1))
             except BlockingIOError:
-                continue  # a million sockets passed over: the kernel lets others have their turn
+                continue  # a million sockets without filling the memory: the kernel lets others have their turn
             except OSError as error:
                 raise _broken(error) from error
 
