@@ -88,10 +88,16 @@ def _ingest_topic(
     if as_json:
         print_json(asdict(report))
     else:
-        repeated = f", {report.repeated} of them repeated after a crash" if report.repeated else ""
-        lost = f", {report.lost} messages lost: Kafka deleted them unread" if report.lost else ""
+        further = {
+            "of them repeated after a crash": report.repeated,
+            "more that a host sent again, not loaded again": report.sent_again,
+            "messages without a number, which would be loaded again": report.unnumbered,
+            "messages of a spool whose numbers went back": report.gone_back,
+            "messages lost: Kafka deleted them unread": report.lost,
+        }
+        told = "".join(f", {count} {what}" for what, count in further.items() if count)
         click.echo(
-            f"{address}: {report.rows} rows of {report.messages} messages{repeated}{lost}{_left(report.left_out)}"
+            f"{address}: {report.rows} rows of {report.messages} messages{told}{_left(report.left_out)}"
         )
 
 

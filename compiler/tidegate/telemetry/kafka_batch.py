@@ -1,5 +1,6 @@
 """Messages of a topic, gathered until they make a block: pure, so that the same offsets give the same rows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,6 +11,7 @@ from tidegate.schemas.records import Records
 from tidegate.schemas.rows import ROW, ROW_LENGTH
 from tidegate.telemetry.frames import framed
 from tidegate.telemetry.kafka_ledger import Claim, Range
+from tidegate.telemetry.kafka_spools import Headers, Spool, Spools, origin_of, take
 from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat, kind_of_rows
 
 DAMAGED: Final = "message is not whole rows of this schema version"
@@ -22,6 +24,7 @@ class Batch:
     What kind of rows a message is, its frame tells, not the topic's name: under a wrong name nothing is lost.
 
     Attributes:
+        spools: what has come of hosts' spools, before these messages and with them.
         memory: for the bytes of sockets' rows; it grows where it must.
         first: offset of each partition's first message.
         next: offset after its last one.
@@ -29,31 +32,43 @@ class Batch:
         damaged: how many of them are not whole rows. Half a message is not taken: what damaged its end may have
             touched its beginning.
         size: bytes of all messages.
+        came: the spools that these messages are of, with them.
+        sent_again: rows that had come before, which are not taken again.
+        unnumbered: messages whose headers do not say which rows of which spool they hold. All their rows are taken.
+        gone_back: messages whose rows are newer than all that came of their spool, though their numbers are not;
+            likewise.
     """
 
+    spools: Spools
     memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     first: dict[int, int] = field(default_factory=dict)
     next: dict[int, int] = field(default_factory=dict)
     messages: int = 0
     damaged: int = 0
     size: int = 0
+    came: dict[str, Spool] = field(default_factory=dict)
+    sent_again: int = 0
+    unnumbered: int = 0
+    gone_back: int = 0
     _kept: int = 0
     _records: dict[RecordFormat, list[bytes]] = field(default_factory=dict)
 
-    def add(self, partition: int, offset: int, value: bytes) -> None:
+    def add(self, partition: int, offset: int, value: bytes, headers: Headers) -> None:
         """Take one message; a partition's come in the order of their offsets."""
         self.first.setdefault(partition, offset)
         self.next[partition] = offset + 1
         self.messages += 1
         self.size += len(value)
         if len(value) % ROW_LENGTH or (value and not framed(memoryview(value)).all()):
-            self._add_records(value)
+            self._add_records(value, headers)
             return
-        end = self._kept + len(value)
-        if end > len(self.memory):
-            self.memory = np.concatenate((self.memory, np.empty(end, np.uint8)))
-        self.memory[self._kept : end] = np.frombuffer(value, np.uint8)
-        self._kept = end
+        for piece in self._fresh(headers, np.frombuffer(value, ROW)["observed_at_ns"]):
+            data = value[piece.start * ROW_LENGTH : piece.stop * ROW_LENGTH]
+            end = self._kept + len(data)
+            if end > len(self.memory):
+                self.memory = np.concatenate((self.memory, np.empty(end, np.uint8)))
+            self.memory[self._kept : end] = np.frombuffer(data, np.uint8)
+            self._kept = end
 
     @property
     def rows(self) -> npt.NDArray[np.void]:
@@ -74,8 +89,28 @@ class Batch:
         """The ranges of offsets that these messages are."""
         return Claim(topic_id, tuple(Range(p, self.first[p], self.next[p]) for p in sorted(self.first)))
 
-    def _add_records(self, value: bytes) -> None:
-        if kind := kind_of_rows(value):
-            self._records.setdefault(kind, []).append(value)
-        else:
+    def _add_records(self, value: bytes, headers: Headers) -> None:
+        name = kind_of_rows(value)
+        if name is None:
             self.damaged += 1
+            return
+        kind = RECORD_KINDS[name]
+        length = kind.form.length
+        for piece in self._fresh(headers, kind.form.read(value)[kind.time]):
+            self._records.setdefault(name, []).append(value[piece.start * length : piece.stop * length])
+
+    def _fresh(self, headers: Headers, times: npt.NDArray[np.uint64]) -> Iterator[slice]:
+        """Which rows of a message had not come before; `times` are those of its rows."""
+        if not len(times):
+            return
+        origin = origin_of(headers, len(times))
+        if origin is None:
+            self.unnumbered += 1
+            yield slice(0, len(times))
+            return
+        taken = take(self.spools[origin.spool], origin.rows, int(times.max()))
+        self.spools[origin.spool] = self.came[origin.spool] = taken.spool
+        self.gone_back += taken.gone_back
+        self.sent_again += len(times) - sum(end - first for first, end in taken.fresh)
+        start = origin.rows[0]
+        yield from (slice(first - start, end - start) for first, end in taken.fresh)

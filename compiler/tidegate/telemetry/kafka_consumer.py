@@ -13,8 +13,19 @@ from tidegate.errors import MISSING_PART, Failure
 from tidegate.telemetry.kafka_address import Topic
 from tidegate.telemetry.kafka_batch import Batch
 from tidegate.telemetry.kafka_ledger import Range
+from tidegate.telemetry.kafka_spools import Headers
 
 ANSWER_S: Final = 30.0
+_PAUSE_S: Final = 0.2
+# What is said of a partition while a broker restarts, or while the partition is new.
+_PASSING: Final = frozenset(
+    {
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+    }
+)
 _AT_ONCE: Final = 64  # messages of at most 1 MB
 _FETCHED_KIB: Final = 65_536
 _OURS: Final[dict[str, Any]] = {
@@ -55,8 +66,8 @@ class TopicReader:
         self._answered = time.monotonic()
         self._assign(self._next)
 
-    def messages(self, wait_s: float) -> Iterator[tuple[int, int, bytes]]:
-        """What has arrived: partition, offset and value of each message.
+    def messages(self, wait_s: float) -> Iterator[tuple[int, int, bytes, Headers]]:
+        """What has arrived: partition, offset, value and headers of each message.
 
         Raises:
             Failure: the brokers refuse, or have not answered for `ANSWER_S` though messages are due.
@@ -64,7 +75,7 @@ class TopicReader:
         for message in self._consume(wait_s):
             partition, offset = _place(message)
             self._next[partition] = offset + 1
-            yield partition, offset, message.value() or b""
+            yield partition, offset, message.value() or b"", dict(message.headers() or {})
 
     def at_end(self) -> bool:
         """Whether all is read that the topic held at the start."""
@@ -74,8 +85,8 @@ class TopicReader:
             raise _unreachable(self.topic, f"no answer for {ANSWER_S:.0f} s")
         return False
 
-    def read_again(self, ranges: Iterable[Range]) -> Batch:
-        """The messages of these ranges, as far as the topic still has them."""
+    def read_again(self, ranges: Iterable[Range], into: Batch) -> Batch:
+        """Add the messages of these ranges to a batch, as far as the topic still has them."""
         due = {r.partition: r.next for r in ranges}
         self._next = {
             r.partition: self._begin(r.partition, r.first, self._bounds(r.partition)) for r in ranges
@@ -83,12 +94,11 @@ class TopicReader:
         self._ends = due
         self._answered = time.monotonic()
         self._assign(self._next)
-        found = Batch()
         while not self.at_end():
-            for partition, offset, value in self.messages(1.0):
+            for partition, offset, value, headers in self.messages(1.0):
                 if offset < due[partition]:
-                    found.add(partition, offset, value)
-        return found
+                    into.add(partition, offset, value, headers)
+        return into
 
     def _consume(self, wait_s: float) -> Iterator[Message]:
         for message in self._consumer.consume(_AT_ONCE, wait_s):
@@ -124,11 +134,16 @@ class TopicReader:
 
     def _bounds(self, partition: int) -> tuple[int, int]:
         """The oldest offset and the one after the newest."""
-        try:
-            found = self._consumer.get_watermark_offsets(TopicPartition(self.topic, partition), ANSWER_S)
-        except KafkaException as error:
-            raise _unreachable(self.topic, error.args[0].str()) from error
-        return int(found[0]), int(found[1])
+        deadline = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                found = self._consumer.get_watermark_offsets(TopicPartition(self.topic, partition), ANSWER_S)
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                    raise _unreachable(self.topic, error.args[0].str()) from error
+                time.sleep(_PAUSE_S)
+            else:
+                return int(found[0]), int(found[1])
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 One step is: gather messages, claim their offsets in the store, insert their rows under a token made of those
 offsets, mark the claim as done. After a crash the claim that is open names the offsets to read again; their insert
-has the same token, so that ClickHouse drops it where it had arrived. Kafka's consumer groups are not used.
+has the same token, so that ClickHouse drops it where it had arrived. Kafka's consumer groups are not used. Rows that
+a host sends again, in another message, are told by their numbers (`kafka_spools`).
 
 While the store takes one block the next one is gathered and decoded; it is claimed after the former is done.
 """
@@ -26,6 +27,8 @@ from tidegate.telemetry.insertion import insert_rows
 from tidegate.telemetry.kafka_batch import Batch
 from tidegate.telemetry.kafka_consumer import TopicReader
 from tidegate.telemetry.kafka_ledger import Claim, claim, finish, progress_of
+from tidegate.telemetry.kafka_spool_ledger import read_spools, write_spools
+from tidegate.telemetry.kafka_spools import Spools
 from tidegate.telemetry.native import NativeBlock
 from tidegate.telemetry.record_insertion import insert_records
 from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat
@@ -46,7 +49,8 @@ class KafkaReport:
 
     `rows` were inserted, `repeated` of them for a claim that a crash had left open: the store may have had them.
     `left_out` counts rows that were not admitted and messages that are damaged, by reason. `lost`: offsets that
-    the topic no longer had when they were due.
+    the topic no longer had when they were due. `sent_again`: rows that a host sent twice, the second time: they are
+    not among `rows`. `unnumbered` and `gone_back`: messages of which this can't be told, as `Batch` has them.
     """
 
     topic: str
@@ -54,6 +58,9 @@ class KafkaReport:
     rows: int = 0
     repeated: int = 0
     lost: int = 0
+    sent_again: int = 0
+    unnumbered: int = 0
+    gone_back: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -61,14 +68,14 @@ class KafkaReport:
 class _Decoded:
     """A block on its way: its offsets, its admitted rows, and what it adds to the report.
 
-    `block` holds `sockets` rows; `rows` are those of all kinds.
+    `block` holds `sockets` rows; `rows` are those of all kinds. `due` is for its counters: its memory is another's.
     """
 
     claim: Claim
     block: NativeBlock
     sockets: int
     records: dict[RecordFormat, Records]
-    messages: int
+    due: Batch
     rows: int
     left_out: Counter[str]
 
@@ -98,22 +105,26 @@ def ingest_topic(
     report = KafkaReport(reader.topic)
 
     def loaded(found: _Decoded) -> None:
-        report.messages += found.messages
+        report.messages += found.due.messages
         report.rows += found.rows
+        report.sent_again += found.due.sent_again
+        report.unnumbered += found.due.unnumbered
+        report.gone_back += found.due.gone_back
         report.left_out.update(found.left_out)
         on_progress(report)
 
     progress = progress_of(client, reader.topic_id)
+    spools = read_spools(client, reader.topic_id)
     blocks = NativeBlock(), NativeBlock()
     with ThreadPoolExecutor(1) as engine:
         for open_claim in progress.open:
-            again = _decode(reader.read_again(open_claim.ranges), open_claim, blocks[0])
+            again = _decode(reader.read_again(open_claim.ranges, Batch(spools)), open_claim, blocks[0])
             report.repeated += again.rows
             loaded(_insert(client, reader.topic, again))
         reader.start(progress.next)
         loading: Future[_Decoded] | None = None
         turns = cycle(blocks)
-        for due in _due(reader, follow=follow, block_s=block_s, stopped=stopped):
+        for due in _due(reader, spools, follow=follow, block_s=block_s, stopped=stopped):
             found = _decode(due, due.claim(reader.topic_id), next(turns)) if due else None
             if loading is not None and (found is not None or loading.done()):
                 loaded(loading.result())
@@ -127,10 +138,10 @@ def ingest_topic(
 
 
 def _due(
-    reader: TopicReader, *, follow: bool, block_s: float, stopped: Callable[[], bool]
+    reader: TopicReader, spools: Spools, *, follow: bool, block_s: float, stopped: Callable[[], bool]
 ) -> Iterator[Batch | None]:
     """Batches as they become due, None where none is yet. A batch's memory is the next one's."""
-    due = Batch(np.empty(BLOCK_BYTES + _OVER_BYTES, np.uint8))
+    due = Batch(spools, np.empty(BLOCK_BYTES + _OVER_BYTES, np.uint8))
     begun = time.monotonic()
     while not stopped():
         if not due.messages:
@@ -140,7 +151,7 @@ def _due(
         at_end = not follow and reader.at_end()
         if due.messages and (at_end or due.size >= BLOCK_BYTES or time.monotonic() - begun >= block_s):
             yield due
-            due = Batch(due.memory)
+            due = Batch(spools, due.memory)
         else:
             yield None
         if at_end:
@@ -158,7 +169,7 @@ def _decode(due: Batch, claimed: Claim, into: NativeBlock) -> _Decoded:
         records[kind] = admitted.rows
         left_out.update(admitted.left_out)
     count = judged.count + sum(map(len, records.values()))
-    return _Decoded(claimed, into, judged.count, records, due.messages, count, left_out)
+    return _Decoded(claimed, into, judged.count, records, due, count, left_out)
 
 
 def _load(client: Client, topic: str, found: _Decoded) -> _Decoded:
@@ -172,5 +183,6 @@ def _insert(client: Client, topic: str, found: _Decoded) -> _Decoded:
         insert_rows(client, found.block, token)
     for kind, rows in found.records.items():
         insert_records(client, RECORD_KINDS[kind], token, rows)
+    write_spools(client, found.claim.topic_id, found.due.came, time.time_ns())
     finish(client, topic, found.claim)
     return found
