@@ -5,14 +5,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from tidegate_lab.direction import Counters
 from tidegate_lab.namespaces import configure
 from tidegate_lab.shape import Shape
+
+_ANSWER_S: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Link:
             RuntimeError: the emulator has ended.
         """
         self._emulator.send_signal(signal.SIGUSR1)
-        line = _output(self._emulator).readline()
+        line = _line(self._emulator)
         if not line:
             raise RuntimeError(f"the link's emulator has ended with code {self._emulator.wait()}")
         counters: dict[str, Any] = json.loads(line)
@@ -78,14 +81,15 @@ def link(near: End, far: End, forward: Shape, reverse: Shape) -> Iterator[Link]:
         argv, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
     ) as emulator:
         try:
-            if _output(emulator).readline() != "ready\n":
+            if _line(emulator) != "ready\n":
                 raise RuntimeError(f"the link's emulator ended with code {emulator.wait()}")
             for end in (near, far):
                 configure(end.namespace, _commands(end))
             yield Link(emulator)
         finally:
             emulator.terminate()
-            emulator.communicate()
+            with _killed_unless_soon(emulator):
+                emulator.communicate()
 
 
 def _commands(end: End) -> list[str]:
@@ -95,6 +99,23 @@ def _commands(end: End) -> list[str]:
         *(f"address add {address} dev {end.device}" for address in end.addresses),
         *(f"route add {route} dev {end.device}" for route in end.routes),
     ]
+
+
+def _line(emulator: subprocess.Popen[str]) -> str:
+    """The next line that it writes; none where it ends before."""
+    with _killed_unless_soon(emulator):
+        return _output(emulator).readline()
+
+
+@contextmanager
+def _killed_unless_soon(emulator: subprocess.Popen[str]) -> Iterator[None]:
+    """No wait for the emulator is without end: it is killed where the block takes longer than it may."""
+    over = threading.Timer(_ANSWER_S, emulator.kill)
+    over.start()
+    try:
+        yield
+    finally:
+        over.cancel()
 
 
 def _output(process: subprocess.Popen[str]) -> IO[str]:

@@ -62,9 +62,10 @@ def run(*command: str, stdin: str = "") -> str:
     """Run a command to its end and return its standard output.
 
     Raises:
+        subprocess.TimeoutExpired: it was killed since it did not end within a minute.
         subprocess.CalledProcessError: it failed; its standard error is a note on the exception.
     """
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=60)
     try:
         done.check_returncode()
     except subprocess.CalledProcessError as error:

@@ -20,6 +20,7 @@ from tidegate_lab.shape import Shape
 from tidegate_lab.uml import Guest, guest
 
 _SECONDS: Final = 5.0
+_ANSWER_S: Final = 60
 _CLIENT: Final = "198.18.21.2"
 _DELAY_MS: Final = 10
 _BUFFERED: Final = 2  # bandwidth-delay products
@@ -110,11 +111,11 @@ def _measured(case: Case, sender: str, client: str, kernel: Guest) -> Outcome:
     path = Shape(rate_bps=case.mbit * 10**6, delay_ms=_DELAY_MS, loss=case.loss)
     shape = replace(path, buffer_bytes=max(_BUFFERED * path.bandwidth_delay_bytes, _LEAST_BUFFER))
     with link(near, far, shape, Shape(delay_ms=_DELAY_MS)), kernel.sliced(case.on_ms, case.off_ms):
-        begin = len(kernel.samples)
+        begin = len(kernel.samples())
         argv = ["ip", "netns", "exec", client, sys.executable, "-c", _WAIT]
         argv += [f"{case.algorithm} {case.manner}\n", str(_SECONDS)]
-        received = int(subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout)
-        samples = kernel.samples[begin:]
+        received = _received(argv)
+        samples = kernel.samples()[begin:]
     shares = [each.share for each in samples if each.share is not None]
     return Outcome(
         case,
@@ -124,6 +125,14 @@ def _measured(case: Case, sender: str, client: str, kernel: Guest) -> Outcome:
         sum(each.starved for each in samples),
         statistics.median(shares) if shares else None,
     )
+
+
+def _received(argv: Sequence[str]) -> int:
+    try:
+        done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=_ANSWER_S)
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(f"the guest did not answer within {_ANSWER_S} s") from error
+    return int(done.stdout)
 
 
 def claims(outcomes: Sequence[Outcome]) -> list[Claim]:
