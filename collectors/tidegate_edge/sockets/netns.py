@@ -48,11 +48,12 @@ def inside(netns: str | None) -> Iterator[None]:
     if netns is None:
         yield
         return
+    there = _opened(path_of(netns), netns)
     try:
-        there = os.open(path_of(netns), os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise _missing(netns) from error
-    back = os.open(OWN, os.O_RDONLY | os.O_CLOEXEC)
+        back = _opened(OWN, "of the collector")
+    except Failure:
+        os.close(there)
+        raise
     try:
         _enter(there, netns)
         try:
@@ -62,6 +63,15 @@ def inside(netns: str | None) -> Iterator[None]:
     finally:
         os.close(there)
         os.close(back)
+
+
+def _opened(path: Path, name: str) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise _missing(name) from error
+    except OSError as error:
+        raise Failure(f"namespace `{name}`: {error.strerror}", exit_code=MISSING_PART) from error
 
 
 def _enter(descriptor: int, name: str) -> None:
