@@ -3,7 +3,7 @@
  * A field holds what NETLINK_SOCK_DIAG would say of the socket: net/ipv4/inet_diag.c for what is the socket's,
  * tcp_get_info() of net/ipv4/tcp.c for what is TCP's, bbr_get_info() of net/ipv4/tcp_bbr.c for BBR's.
  * The reader puts the bytes that all rows share (frame, names, time, namespace) in place; the program fills in the rest.
- * Addresses in rows are cut here; whole ones stand beside them, for classification.
+ * Addresses in rows are cut here; whole ones stand beside them, for what the reader does with those.
  */
 #include "kernel.h"
 
@@ -33,8 +33,10 @@ struct {
 	__u64 unread; /* sockets of an algorithm whose own state the kernel would tell but its BTF does not */
 	__u32 at;     /* the row that is written next, so the number of rows; zeroed by the reader before each read */
 	__u32 kept_ipv4, kept_ipv6; /* leading bits of 128 that stay of an address */
-	__u32 unused;
+	__u32 classifies;              /* the program does, and not the reader */
 	__u64 mask_ipv4, mask_ipv6[2]; /* the same as masks in host order: lower half, both halves */
+	__u64 class_from[CLASS_STEPS]; /* the traffic class of each key from this one on; what is left over repeats */
+	__u32 class[CLASS_STEPS];
 	__u64 whole[4][READ_ROWS];     /* host order: local high, local low, remote high, remote low */
 	__u8 rows[READ_ROWS][ROW_LENGTH];
 } shared;
@@ -90,6 +92,20 @@ static __always_inline __u64 half(const struct in6_addr *address, int first)
 	return (__u64)bpf_ntohl(address->in6_u.u6_addr32[first]) << 32 | bpf_ntohl(address->in6_u.u6_addr32[first + 1]);
 }
 
+/* Classifier.classify() of traffic.py, where keys decide. */
+static __always_inline void put_class(__u8 *row, __u64 local_high, __u64 local_low, __u64 high, __u64 low)
+{
+	__u64 key = high ? high : low;
+	__u32 at = 0;
+
+	if (high ? key < CLASS_KEY_REST : key > CLASS_KEY_REST)
+		key = CLASS_KEY_REST;
+	for (__u32 step = CLASS_STEPS / 2; step; step /= 2)
+		if (key >= shared.class_from[at + step])
+			at += step;
+	PUT32(traffic_class, local_high == high && local_low == low ? CLASS_WITHIN_HOST : shared.class[at]);
+}
+
 static __always_inline void put_addresses(__u8 *row, __u32 at, struct sock_common *common)
 {
 	__u64 local_high = 0, local_low, remote_high = 0, remote_low;
@@ -105,6 +121,8 @@ static __always_inline void put_addresses(__u8 *row, __u32 at, struct sock_commo
 	}
 	put_address(row + ROW_AT_local_address, row + ROW_AT_local_prefix_length, at, 0, local_high, local_low);
 	put_address(row + ROW_AT_remote_address, row + ROW_AT_remote_prefix_length, at, 1, remote_high, remote_low);
+	if (shared.classifies)
+		put_class(row, local_high, local_low, remote_high, remote_low);
 }
 
 static __always_inline void put_identity(__u8 *row, struct sock_common *common, __u32 uid)

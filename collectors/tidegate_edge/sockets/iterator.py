@@ -1,14 +1,15 @@
 """The kernel's TCP sockets by a BPF iterator that writes finished rows: collectors/bpf/sockets.bpf.c.
 
 The rows stand in memory that the program shares with its reader, with their number. A read ends where the memory is
-full or the walk is over, and the next one begins when the reader has taken them. What is left to do here is what needs
-whole addresses: select and classify.
+full or the walk is over, and the next one begins when the reader has taken them. What is left to do here is what
+needs whole addresses and the program can't: select, hash, and classify by a fleet that is too large for it.
 """
 
 import mmap
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,7 @@ from .netlink import CONNECTED
 from .part import NO_ROWS, Part
 from .poll import MAX_SOCKETS
 from .rows import Origin, finish, stamp
+from .traffic import Classifier
 
 OBJECT: Final = Path(__file__).with_name("sockets.bpf.o")
 PROGRAM: Final = "write_rows"
@@ -34,6 +36,10 @@ NEEDS: Final = Needs("5.12", "CAP_BPF and CAP_PERFMON", "`--reader netlink` read
 # Rows of one read, which are one part: enough to make a call of numpy cheap, and they still lie in the cache.
 # A reader's memory in the kernel is 540 bytes for each.
 READ_ROWS: Final = 1 << 9
+
+# Steps of the classification that the program can hold, a power of two: a fleet of some 500 prefixes. Beyond that, or
+# where it takes more than keys, the reader classifies.
+CLASS_STEPS: Final = 1 << 10
 
 _UNREAD: Final = (
     "the kernel's BTF does not describe the state of `bbr`; if it is a module, it was loaded late"
@@ -50,9 +56,11 @@ _SHARED: Final = np.dtype(
         ("at", "<u4"),
         ("kept_ipv4", "<u4"),
         ("kept_ipv6", "<u4"),
-        ("unused", "<u4"),
+        ("classifies", "<u4"),
         ("mask_ipv4", "<u8"),
         ("mask_ipv6", "<u8", 2),
+        ("class_from", "<u8", CLASS_STEPS),
+        ("class", "<u4", CLASS_STEPS),
         ("whole", "<u8", (4, READ_ROWS)),
         ("rows", "u1", (READ_ROWS, ROW_LENGTH)),
     ]
@@ -124,6 +132,8 @@ class BpfReader:
         """
         given = left_out = passed_over = 0
         walk = self._start(origin, states)
+        if self._classifies(origin.classifier):
+            origin = replace(origin, classifier=None)
         try:
             full = True
             while full:
@@ -160,6 +170,17 @@ class BpfReader:
         )
         self._shared["rows"] = stamp(origin, time.time_ns(), netns).view(np.uint8)
         return walk
+
+    def _classifies(self, classifier: Classifier | None) -> bool:
+        """Have the program classify; False where it can't."""
+        steps = classifier.steps() if classifier else None
+        able = steps is not None and len(steps[0]) <= CLASS_STEPS
+        self._shared["classifies"] = able
+        if steps is None or not able:
+            return False
+        beyond = (0, CLASS_STEPS - len(steps[0]))
+        self._shared["class_from"], self._shared["class"] = (np.pad(each, beyond, "edge") for each in steps)
+        return True
 
     def _read(self, walk: int) -> bool:
         """Let the program write rows anew; False where the walk is over."""

@@ -29,7 +29,7 @@ NEAR: Final[tuple[Network, ...]] = tuple(
 # A key is one number for the two halves of an address. Below this one it is the lower half: of ::1 and of all IPv4,
 # ::ffff:0:0/96. Above it, it is the upper half. This one is the key of what is left of ::/15, which no host has: the
 # IETF reserves it (RFC 4291, sections 2.4 and 2.5.5.2).
-_REST: Final = 1 << 48
+KEY_OF_THE_REST: Final = 1 << 48
 _LOW: Final = (1 << 64) - 1
 
 _UNDECIDED: Final = -1
@@ -62,6 +62,10 @@ class Classifier:
         self._short = _Steps(np.array(list(by_key), np.uint64), np.array(list(by_key.values()), np.int64))
         self._decided = _UNDECIDED not in by_key.values()
 
+    def steps(self) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]] | None:
+        """Ascending keys, and the class from each on; None where keys do not decide."""
+        return (self._short.bounds, self._short.values) if self._decided else None
+
     def classify(self, local: Addresses, remote: Addresses) -> npt.NDArray[np.int64]:
         """The `TrafficClass` of each socket; one whose two addresses are the same stays within the host."""
         found = self._short.at(_keys(remote))
@@ -76,11 +80,11 @@ class Classifier:
 
 def _key(address: int) -> int:
     high, low = address >> 64, address & _LOW
-    return max(high, _REST) if high else min(low, _REST)
+    return max(high, KEY_OF_THE_REST) if high else min(low, KEY_OF_THE_REST)
 
 
 def _keys(addresses: Addresses) -> npt.NDArray[np.uint64]:
-    rest = np.uint64(_REST)
+    rest = np.uint64(KEY_OF_THE_REST)
     return np.where(addresses.high, np.maximum(addresses.high, rest), np.minimum(addresses.low, rest))
 
 
