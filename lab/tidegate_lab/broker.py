@@ -20,9 +20,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -30,9 +32,16 @@ from confluent_kafka.cimpl import NewTopic
 
 from .certificates import Certificates, make_certificates
 
+_T = TypeVar("_T")
+
 USER: Final = "edge"
 _LISTENERS: Final = ("plaintext", "ssl", "sasl_ssl", "controller")
 _JVM: Final = ("java", "-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_FENCED: Final = (
+    KafkaError.INVALID_REPLICATION_FACTOR,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError._UNKNOWN_PARTITION,
+)
 _START_SECONDS: Final = 90.0  # on a machine that has better to do; 5 s on an idle one
 
 # Below the ports that the kernel hands to clients (ip_local_port_range), so that they are free again at a restart.
@@ -53,7 +62,7 @@ num.network.threads=2
 num.io.threads=2
 num.recovery.threads.per.data.dir=1
 log.cleaner.enable=false
-broker.session.timeout.ms=1500
+broker.session.timeout.ms=6000
 broker.heartbeat.interval.ms=300
 group.initial.rebalance.delay.ms=0
 offsets.topic.num.partitions=1
@@ -179,28 +188,18 @@ class Broker:
         topic = NewTopic(
             name, partitions, 1, config={key.replace("_", "."): value for key, value in config.items()}
         )
-        deadline = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                self._admin.create_topics([topic])[name].result(30)
-            except KafkaException as error:
-                # On a busy machine its own controller takes it for dead ("fenced") until the next heartbeat.
-                fenced = error.args[0].code() == KafkaError.INVALID_REPLICATION_FACTOR
-                if not fenced or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.2)
-            else:
-                return
+        _unfenced(lambda: self._admin.create_topics([topic])[name].result(30))
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """The next offset of each partition: what was produced in all, as long as nothing was compacted."""
         partitions = self._admin.list_topics(topic, timeout=10).topics[topic].partitions
         consumer = Consumer({**self.settings(), "group.id": "end-offsets"})
         try:
-            return {
-                number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1]
+            bounds = {
+                number: partial(consumer.get_watermark_offsets, TopicPartition(topic, number), timeout=10)
                 for number in partitions
             }
+            return {number: _unfenced(ask)[1] for number, ask in bounds.items()}
         finally:
             consumer.close()
 
@@ -236,6 +235,18 @@ class Broker:
         self._signal(number)
         if self._process is not None:
             self._process.wait(timeout=60)
+
+
+def _unfenced(ask: Callable[[], _T]) -> _T:
+    """Ask again while a busy machine's controller takes its only broker for dead, for want of a heartbeat."""
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            return ask()
+        except KafkaException as error:
+            if error.args[0].code() not in _FENCED or time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
 
 
 def _free_ports(address: str, count: int) -> list[int]:
