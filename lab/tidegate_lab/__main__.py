@@ -15,6 +15,8 @@ from tidegate_edge.errors import Failure
 from tidegate_lab.experiments import loss as loss_experiment
 from tidegate_lab.experiments import riptide as riptide_experiment
 from tidegate_lab.experiments import starved as starved_experiment
+from tidegate_lab.experiments import struct_ops as struct_ops_experiment
+from tidegate_lab.experiments import struct_ops_rule
 from tidegate_lab.experiments.claim import Claim
 
 Measured = TypeVar("Measured")
@@ -105,6 +107,36 @@ def starved(package: Path, as_json: bool) -> None:
         )
     document = {"outcomes": [asdict(one) for one in outcomes]}
     _report(document, lines, starved_experiment.claims(outcomes), as_json=as_json)
+
+
+@main.command("struct_ops")
+@click.option("--seeds", type=click.IntRange(2), default=5, show_default=True, help="Runs of each case.")
+@_json_option
+def struct_ops(seeds: int, as_json: bool) -> None:
+    """BBR that raises its pacing while bytes wait, beside BBR and CUBIC, by what the sender's CPU does.
+
+    It takes a CPU of this machine away from everybody, for a third to two thirds of some minutes.
+
+    Example: python -m tidegate_lab struct_ops --seeds 2
+    """
+    outcomes = _measured(lambda: struct_ops_experiment.measure(seeds))
+    header = "algorithm    on/off ms  buffer   loss   Mbit/s (least-most)"
+    lines = [f"{header}  1 MB: p5   p50   p95 s   again  in flight/path  raised"]
+    figures = struct_ops_rule.figures(outcomes)
+    for one in figures:
+        case, (least, most) = one.condition, one.mbit_s_between
+        slices = f"{case.on_ms:g}/{case.off_ms:g}" if case.off_ms else "always on"
+        share = "-" if one.share is None else f"{one.share:.2f}"
+        lines.append(
+            f"{one.algorithm:<12} {slices:>9} {case.buffer:>7} {case.loss:>6} {one.mbit_s:>8.1f}"
+            f" {f'({least:.1f}-{most:.1f})':>12} {one.p5_s:>16.2f} {one.p50_s:>5.2f} {one.p95_s:>5.2f}"
+            f" {one.retransmitted:>9.1%} {share:>15} {one.raised:>7.1%}"
+        )
+    document = {
+        "figures": [asdict(one) for one in figures],
+        "outcomes": [asdict(one) for one in outcomes],
+    }
+    _report(document, lines, struct_ops_rule.claims(outcomes), as_json=as_json)
 
 
 def _measured(measure: Callable[[], Measured]) -> Measured:
