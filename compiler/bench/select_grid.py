@@ -16,6 +16,7 @@ from clickhouse_connect.driver.client import Client
 from select_duckdb import DuckDb
 from select_polars import Polars
 from tidegate.history import is_kept, keep
+from tidegate.metrics import window_columns
 from tidegate.select import Measurement, qualifying
 from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import open_store
@@ -152,7 +153,7 @@ def measure() -> dict[str, dict[str, object]]:
 
 
 def _keep(client: Client, mark: datetime) -> None:
-    keep(client, view_of(SELECT), lookback(SELECT, mark)[-1], SELECT.step_us)
+    keep(client, view_of(SELECT), lookback(SELECT, mark)[-1], SELECT.step_us, window_columns(SELECT))
 
 
 def _closing(client: Client) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate import history
+from tidegate.metrics import window_columns
 from tidegate.select import measure, observed_prefixes, qualifying
 from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import open_store
@@ -64,7 +65,7 @@ def mark(windows):
 
 
 def keep(client, select, at):
-    history.keep(client, VIEW, lookback(select, at)[-1], select.step_us)
+    history.keep(client, VIEW, lookback(select, at)[-1], select.step_us, window_columns(select))
 
 
 def is_kept(client, at):
@@ -163,18 +164,43 @@ def test_a_history_is_read_where_it_is_kept_and_not_where_it_lost_rows(client):
     assert found(client, SELECT, at) == whole
 
 
-def test_windows_that_are_not_what_the_history_says_are_read_themselves(client):
-    sampled(client, RATES)
-    at = mark(len(RATES))
+def test_windows_are_read_of_a_prefix_that_was_seldom_a_member_and_where_they_say_otherwise_they_count(
+    client,
+):
+    sampled(client, [[1, 2, 3, 4]] * WINDOWS)
+    at = mark(WINDOWS)
     close(client, SELECT, at)
     keep(client, SELECT, at)
+    stored = client.query("SELECT toString(prefix), delivery_rate FROM prefix_histories ORDER BY prefix")
+    assert stored.result_rows == [
+        (prefix.removesuffix("/56"), [8 * rate] * WINDOWS if rate < 3 else [])
+        for rate, prefix in enumerate(PREFIXES, 1)
+    ]
+    everyone = [("ams1", prefix) for prefix in PREFIXES]
+    assert [each.delivery_rate for each in measure(client, SELECT, at, everyone)] == [8, 16, 24, 32]
     client.command(
-        "DELETE FROM prefix_windows WHERE prefix = '2001:db8:1::' AND window_start < '2026-11-20 00:20:00'"
+        "DELETE FROM prefix_windows WHERE prefix = '2001:db8:4::' AND window_start < '2026-11-20 00:15:00'"
     )
     assert is_kept(client, at)
-    measured = measure(client, SELECT, at, [("ams1", PREFIXES[0])])
-    assert measured[0].timeline.startswith("...")
-    assert measured == from_windows(client, SELECT, at)[1][:1]
+    measured = measure(client, SELECT, at, everyone)
+    assert measured[3].timeline.startswith("...")
+    assert measured == from_windows(client, SELECT, at)[1]
+
+
+def test_who_becomes_a_member_often_gets_its_values_with_the_next_history(client):
+    sampled(client, [[1, 2, 3, 4]] * 6 + [[4, 3, 2, 1]] * 4)
+    held = {}
+    for end in range(WINDOWS, 11):
+        close(client, SELECT, mark(end))
+        keep(client, SELECT, mark(end))
+        newest = {"newest": mark(end) - timedelta(seconds=STEP_S)}
+        held[end] = client.query(
+            "SELECT length(delivery_rate) FROM prefix_histories"
+            " WHERE prefix = '2001:db8:4::' AND window_start = {newest:DateTime('UTC')}",
+            parameters=newest,
+        ).result_rows[0][0]
+        assert found(client, SELECT, mark(end))[1][3].delivery_rate == (32 if end < 9 else 8)
+    assert held == {6: 0, 7: 0, 8: 0, 9: 9, 10: 10}  # 2 of its 8 windows are a quarter
 
 
 def test_windows_closed_later_than_a_history_that_holds_them_are_in_the_next(client):

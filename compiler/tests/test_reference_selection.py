@@ -16,6 +16,7 @@ from random_selection import HOSTS, SPAN_S, START_S, late, random_select, random
 from reference_selection import Telemetry, reference
 from tidegate import history, windows
 from tidegate.judged import misses
+from tidegate.metrics import window_columns
 from tidegate.select import Measurement, measure, observed_prefixes, qualifying, stays
 from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import open_store
@@ -156,7 +157,7 @@ def compare(
 
 def keep(client: Any, select: Select, mark: datetime) -> None:
     newest = windows.lookback(select, mark)[-1]
-    history.keep(client, windows.view_of(select), newest, select.step_us)
+    history.keep(client, windows.view_of(select), newest, select.step_us, window_columns(select))
 
 
 def same_from_history(client: Any, select: Select, mark: datetime, selected: list[Measurement]) -> bool:

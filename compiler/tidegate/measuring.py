@@ -4,19 +4,24 @@ Masks are of 128 bits, bit 0 the oldest window of the lookback, so that duty cyc
 sketch is used: a sketch changes who is selected.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
 from tidegate_dsl.model import Select
 
-from tidegate.history import WINDOWS
-from tidegate.metrics import PPM, Column
+from tidegate.history import HAS_VALUES, WINDOWS
+from tidegate.metrics import PPM
 from tidegate.windows import US, lookback, view_of
 
 SPAN: Final = "view = {view:String} AND window_start BETWEEN {from:DateTime('UTC')} AND {to:DateTime('UTC')}"
 PAIRS: Final = "bitCount(bitAnd(seen, bitShiftRight(seen, 1)))"
 FLIPS: Final = "bitCount(bitAnd(bitXor(slow, bitShiftRight(slow, 1)), bitAnd(seen, bitShiftRight(seen, 1))))"
+
+# A history has few rows, and each takes long: without these one thread reads them all.
+_IN_PARALLEL: Final = (
+    "merge_tree_min_rows_for_concurrent_read = 8192, merge_tree_min_bytes_for_concurrent_read = 1"
+)
 
 
 def span(select: Select, mark: datetime, extra: frozenset[str]) -> dict[str, Any]:
@@ -42,52 +47,45 @@ def requirements(select: Select) -> str:
     return " AND ".join(tests)
 
 
-def from_windows(select: Select, read: Mapping[str, Column], where: str, having: str) -> str:
-    """Rows (pop, prefix, prefix_length, seen, slow, rows, g_NAME of each column read) from closed windows alone.
+def from_windows(select: Select, read: Iterable[str], where: str, having: str) -> str:
+    """Rows (pop, prefix, prefix_length, seen, slow, whole, g_NAME of each column read) from closed windows alone.
 
     One pass over the lookback, in the order of the table's key.
 
     Args:
         select: whose windows.
-        read: the columns of its metrics.
+        read: names of the columns of its metrics.
         where: which prefixes, by their key.
         having: which of them, by `seen` and `slow`.
     """
     index = f"toUInt8(intDiv(toUnixTimestamp(window_start) - {{start:UInt32}}, {select.step_us // US}))"
     bit = f"bitShiftLeft(toUInt128(1), {index})"
+    gathered = "".join(f", groupArray({name}) AS g_{name}" for name in read)
     return f"""
 SELECT pop, prefix, prefix_length, groupBitOr({bit}) AS seen, groupBitOrIf({bit}, member = 1) AS slow,
-    bitCount(seen) AS rows{_gathered(read)}
+    1 AS whole{gathered}
 FROM prefix_windows WHERE {SPAN} AND {where}
 GROUP BY pop, prefix, prefix_length HAVING {having}
 SETTINGS optimize_aggregation_in_order = 1"""  # noqa: S608 - of the checked policy
 
 
-def from_history(select: Select, read: Mapping[str, Column], where: str, having: str) -> str:
-    """The same rows from the history that ends with the lookback; windows are read of the prefixes left by `having`.
-
-    `rows` counts the windows that were read: it differs from the bits of `seen` where two prefixes share a `series`.
-    """
-    return f"""
-WITH candidates AS ({candidates(select, where, having)})
-SELECT pop, prefix, prefix_length, seen, slow, rows{"".join(f", g_{name}" for name in read)}
-FROM candidates LEFT JOIN (
-    SELECT series, count() AS rows{_gathered(read)}
-    FROM prefix_windows PREWHERE series IN (SELECT series FROM candidates)
-    WHERE window_start BETWEEN {{from:DateTime('UTC')}} AND {{to:DateTime('UTC')}} AND indexHint({SPAN})
-    GROUP BY series
-) AS measured USING series"""  # noqa: S608 - of the checked policy
+def from_history(select: Select, read: Iterable[str], where: str, having: str) -> str:
+    """The same rows from the history that ends with the lookback; `whole` says whether a row has the values."""
+    values = "".join(f", arraySlice({name}, -toInt64(bitCount(seen))) AS g_{name}" for name in read)
+    return f"{candidates(select, where, having, f', {HAS_VALUES} AS whole{values}')} SETTINGS {_IN_PARALLEL}"
 
 
-def candidates(select: Select, where: str, having: str) -> str:
-    """Rows (pop, prefix, prefix_length, series, seen, slow) from the history that ends with the lookback."""
+def candidates(select: Select, where: str, having: str, values: str = "") -> str:
+    """Rows (pop, prefix, prefix_length, seen, slow, and `values`) from the history that ends with the lookback."""
     cut = WINDOWS - select.windows
     return f"""
-SELECT pop, prefix, prefix_length, series,
-    bitShiftRight(observed, {cut}) AS seen, bitShiftRight(member, {cut}) AS slow
+SELECT pop, prefix, prefix_length,
+    bitShiftRight(observed, {cut}) AS seen, bitShiftRight(member, {cut}) AS slow{values}
 FROM prefix_histories
-WHERE view = {{view:String}} AND window_start = {{to:DateTime('UTC')}} AND seen != 0 AND {where} AND {having}"""  # noqa: S608 - of the checked policy
+PREWHERE view = {{view:String}} AND window_start = {{to:DateTime('UTC')}} AND seen != 0 AND {where} AND {having}"""  # noqa: S608 - of the checked policy
 
 
-def _gathered(read: Mapping[str, Column]) -> str:
-    return "".join(f", {column.gathered} AS g_{name}" for name, column in read.items())
+def without_values(select: Select, where: str, having: str) -> str:
+    """The condition, on a key of windows, that it is of a candidate whose values the history does not hold."""
+    keys = candidates(select, where, f"{having} AND NOT {HAS_VALUES}")
+    return f"(pop, prefix, prefix_length) IN (SELECT pop, prefix, prefix_length FROM ({keys}))"  # noqa: S608

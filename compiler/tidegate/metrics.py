@@ -27,13 +27,11 @@ class Column:
     Attributes:
         name: its name.
         window: the aggregate of rows that fills it.
-        gathered: the aggregate of windows that a prefix's value over the lookback is made of, under the name g_NAME.
-        lookback: the value, from that; of prefixes that do not qualify it is never evaluated.
+        lookback: a prefix's value over the lookback, of the array g_NAME of its windows' values.
     """
 
     name: str
     window: str
-    gathered: str
     lookback: str
 
 
@@ -58,25 +56,23 @@ class Metric:
 
 
 def _median(value: str, known: str, column: str, table: Table = "socket_samples") -> Metric:
-    """Lower median of samples, then lower median of windows: an observed value, never an average of two.
-
-    The lookback's is taken from an array, which costs a third of ClickHouse's quantile states.
-    """
+    """Lower median of samples, then lower median of windows: an observed value, never an average of two."""
     window = f"quantileExactLowIf(0.5)({value}, {known})"
     ranked = f"arraySort(arrayFilter(x -> x > 0, g_{column})) AS ranked_{column}"
     lookback = f"({ranked})[intDiv(length(ranked_{column}) + 1, 2)]"
-    return Metric(table, value, None, known, (Column(column, window, f"groupArray({column})", lookback),))
+    return Metric(table, value, None, known, (Column(column, window, lookback),))
 
 
 def _minimum(value: str, known: str, column: str) -> Metric:
-    kept = Column(column, f"minIf({value}, {known})", f"minIf({column}, {column} > 0)", f"g_{column}")
+    lookback = f"arrayMin(arrayFilter(x -> x > 0, g_{column}))"
+    kept = Column(column, f"minIf({value}, {known})", lookback)
     return Metric("socket_samples", value, None, known, (kept,))
 
 
 def _ratio(upper: str, lower: str, columns: tuple[str, str], table: Table = "socket_samples") -> Metric:
     known = f"{lower} > 0"
     sums = zip(columns, (upper, lower), strict=True)
-    kept = tuple(Column(name, f"sumIf({part}, {known})", f"sum({name})", f"g_{name}") for name, part in sums)
+    kept = tuple(Column(name, f"sumIf({part}, {known})", f"arraySum(g_{name})") for name, part in sums)
     return Metric(table, upper, lower, known, kept)
 
 
@@ -148,6 +144,11 @@ def further(select: Select, extra: Iterable[str] = ()) -> tuple[str, ...]:
     """The metrics that a select's windows have beside those of `ALWAYS`, sorted."""
     used = {select.metric, *(condition.metric for condition in select.exclude), *extra}
     return tuple(sorted(used.difference(ALWAYS)))
+
+
+def window_columns(select: Select, extra: Iterable[str] = ()) -> dict[str, Column]:
+    """The columns that a select's windows have a value in, by name; first those that every window has."""
+    return columns((*ALWAYS, *further(select, extra)))
 
 
 def columns(metrics: Iterable[str], table: Table | None = None) -> dict[str, Column]:

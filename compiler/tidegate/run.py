@@ -12,7 +12,7 @@ from tidegate.decisions import Decision, Evidence
 from tidegate.fleet import fleet_document
 from tidegate.history import keep
 from tidegate.late import ClosedWindow, closed_between, late_only
-from tidegate.metrics import watched
+from tidegate.metrics import watched, window_columns
 from tidegate.plan import Plan, build
 from tidegate.plan_telemetry import state_of_telemetry
 from tidegate.select import measure, observed_prefixes, qualifying
@@ -71,7 +71,7 @@ def make_plan(
         progress(f"closing windows of {select.name}")
         view, starts = view_of(select, extra), lookback(select, mark)
         close(client, select, mark, extra, marks.complete)
-        keep(client, view, starts[-1], select.step_us)
+        keep(client, view, starts[-1], select.step_us, window_columns(select, extra))
         late[select.name] = late_only(closed_between(client, view, select.step_us, starts[0], starts[-1]))
         progress(f"selecting {select.name}")
         selected = _selected(policy, select, before)

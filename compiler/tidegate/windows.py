@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Final
 from tidegate_dsl.model import Condition, Select
 
 from tidegate.history import drop_from
-from tidegate.metrics import ALWAYS, METRICS, PPM, Column, Metric, columns, further
+from tidegate.metrics import (
+    ALWAYS,
+    METRICS,
+    PPM,
+    Column,
+    Metric,
+    columns,
+    further,
+    window_columns,
+)
 from tidegate.watermarks import floor_to
 
 if TYPE_CHECKING:  # the packages of a store are an extra
@@ -162,7 +171,7 @@ def _close_sql(select: Select, extra: frozenset[str]) -> str:
     """
     measured = METRICS[select.metric]
     asked = (*ALWAYS, *further(select, extra))
-    names = ["prefix", "prefix_length", "samples", *columns(asked), "value"]
+    names = ["prefix", "prefix_length", "samples", *window_columns(select, extra), "value"]
     unpacked = ", ".join(f"row.{i} AS {name}" for i, name in enumerate(names, 1))
     traffic = select.traffic if select.traffic in _TRAFFIC else ""
     where = "".join(f" AND {_sample_condition(c)}" for c in select.where)

@@ -23,7 +23,8 @@ _CREATE: Final = re.compile(
     re.DOTALL,
 )
 _ALTER: Final = re.compile(
-    r"ALTER TABLE (?P<table>\w+)(?P<rest>\s+(?P<clause>ADD COLUMN|MODIFY TTL|MODIFY SETTING) .*)", re.DOTALL
+    r"ALTER TABLE (?P<table>\w+)(?P<rest>\s+(?P<clause>(?:ADD|DROP) COLUMN|MODIFY TTL|MODIFY SETTING) .*)",
+    re.DOTALL,
 )
 _WINDOW: Final = re.compile(r"non_replicated_deduplication_window = (\d+)")
 # A token must outlive a retry, and the rows live three days; ClickHouse's own default is an hour.
@@ -141,7 +142,7 @@ def _altered(alter: re.Match[str], form: Form) -> tuple[str, ...]:
         on = form.on_cluster if alter["clause"] == "MODIFY SETTING" else ""
         return (f"ALTER TABLE {table}{on}{rest}",)
     local = f"ALTER TABLE {table}_local{form.on_cluster}{rest}"
-    if alter["clause"] != "ADD COLUMN":
+    if not alter["clause"].endswith("COLUMN"):
         return (local,)  # a Distributed table has no TTL and no parts
     return (local, f"ALTER TABLE {table}{form.on_cluster}{rest}")
 
