@@ -218,11 +218,12 @@ def _measure(
     spanned = span(select, mark, extra)
 
     def rows(source: str) -> Sequence[Sequence[Any]]:
-        return client.query(
+        asked = client.query(
             "SELECT whole, toString(pop), toString(prefix), prefix_length,"
             f" seen, slow, {FLIPS}, {PAIRS}{values} FROM ({source}) ORDER BY pop, prefix, prefix_length",
             parameters=spanned | parameters,
-        ).result_columns
+        )
+        return list(asked.result_columns)
 
     found = None
     if is_kept(client, spanned["view"], spanned["to"]):
