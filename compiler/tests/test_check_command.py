@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 from tidegate.cli import main
-from tidegate_dsl.codes import CODES
+from tidegate_dsl.diagnostics import CODES
 
 ROOT = Path(__file__).parents[2]
 TIDEGATE = Path(sys.executable).parent / "tidegate"

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tidegate.cli import main
 from tidegate.judged import judged, misses
-from tidegate_dsl.membership import missed
-from tidegate_dsl.model import Bound, Clause, Rank, Select
+from tidegate_dsl.model import Bound, Clause, Rank, Select, missed
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = """edition 2026.1

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tidegate_dsl.quantities import spell
-from tidegate_dsl.vocabulary import Dimension
+from tidegate_dsl.vocabulary import Dimension, spell
 
 from tidegate.plan import Plan
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tidegate_dsl import CheckResult, Diagnostic, apply_fixes
-from tidegate_dsl.fixes import applicable
+from tidegate_dsl.diagnostics import applicable
 
 from tidegate.sources import Written
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from tidegate_dsl.membership import judge
-from tidegate_dsl.model import Select
+from tidegate_dsl.model import Select, judge
 
 from tidegate.decisions import Decision, Key, Released, cite
 from tidegate.select import Measurement, excluded_by, stays

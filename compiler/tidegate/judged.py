@@ -1,15 +1,13 @@
 """Each clause of a select, judged on one prefix, with what was found: what `explain` and `test` show.
 
-Selection itself asks only whether a prefix passes (`select`, `tidegate_dsl.membership`); this says why.
+Selection itself asks only whether a prefix passes (`select`, `tidegate_dsl.model.membership`); this says why.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tidegate_dsl.membership import PPM, Figures, bound_of, figures, missed
-from tidegate_dsl.model import Bound, Clause, Select
-from tidegate_dsl.quantities import spell
-from tidegate_dsl.vocabulary import LEAVE, METRICS, REQUIREMENTS
+from tidegate_dsl.model import PPM, Bound, Clause, Figures, Select, bound_of, figures, missed
+from tidegate_dsl.vocabulary import LEAVE, METRICS, REQUIREMENTS, spell
 
 from tidegate.select import Measurement, meets
 from tidegate.values import percent, say

@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tidegate_dsl.membership import judge
-from tidegate_dsl.model import Condition, Select
+from tidegate_dsl.model import Condition, Select, judge
 
 from tidegate.history import is_kept
 from tidegate.measuring import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tidegate_dsl import read_text
-from tidegate_dsl.errors import unreadable
+from tidegate_dsl.diagnostics import unreadable
 
 from tidegate.errors import Failure
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tidegate_dsl.model import Abort, Guard, Policy, Select
-from tidegate_dsl.quantities import spell
+from tidegate_dsl.vocabulary import spell
 
 from tidegate.decisions import Decision, Evidence, GuardState, GuardStatus, Key, cite
 from tidegate.select import Measurement

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from tidegate_dsl.model import Policy
-from tidegate_dsl.quantities import spell
+from tidegate_dsl.vocabulary import spell
 
 from tidegate.errors import BAD_INPUT, Failure
 from tidegate.times import format_time

@@ -1,7 +1,7 @@
 """What holds of every result of a check, whatever the text."""
 
 from tidegate_dsl import CheckResult, render
-from tidegate_dsl.codes import CODES
+from tidegate_dsl.diagnostics import CODES
 
 
 def assert_sound(result: CheckResult, text: str) -> None:

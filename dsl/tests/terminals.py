@@ -3,9 +3,8 @@
 import re
 
 from sentences import PLACES, metrics
-from tidegate_dsl.diagnostics import Findings
-from tidegate_dsl.lexer import Kind, lex
-from tidegate_dsl.source import Source
+from tidegate_dsl.diagnostics import Findings, Source
+from tidegate_dsl.syntax import Kind, lex
 from tidegate_dsl.vocabulary import COMPARISONS, METRICS, UNITS
 
 NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")

@@ -19,8 +19,7 @@ from tidegate_dsl.analysis.conditions import (
 )
 from tidegate_dsl.analysis.formed import MEDIANS, MINIMA
 from tidegate_dsl.analysis.persistence import fewest_members, greatest_flips, idle_requirements
-from tidegate_dsl.membership import figures
-from tidegate_dsl.model import Bound, Clause, Comparison, Condition, Rank, Select
+from tidegate_dsl.model import Bound, Clause, Comparison, Condition, Rank, Select, figures
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

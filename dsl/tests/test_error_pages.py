@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from tidegate_dsl import CheckResult, check_text, read_limits, render
-from tidegate_dsl.codes import CODES
-from tidegate_dsl.diagnostics import page
+from tidegate_dsl.diagnostics import CODES
+from tidegate_dsl.diagnostics.report import page
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "errors"
@@ -48,7 +48,7 @@ def index() -> str:
         "# What check can say\n",
         "Every diagnostic has a code that never changes its meaning, and a page with a wrong and a right example.",
         "`tidegate check --explain CODE` prints a page; `docs/check.md` is about the command. This index is",
-        "generated from `tidegate_dsl/codes.py`.",
+        "generated from `tidegate_dsl/diagnostics/codes.py`.",
     ]
     for letter, title in GROUPS.items():
         rows = [

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import CheckResult, apply_fixes, check_text, read_limits
-from tidegate_dsl.diagnostics import Diagnostic, Edit, Fix
-from tidegate_dsl.fixes import applicable
-from tidegate_dsl.source import Source, Span
+from tidegate_dsl.diagnostics import Diagnostic, Edit, Fix, Source, Span, applicable
 
 HERE = Path(__file__).parent
 LIMITS = read_limits(HERE / "limits.yaml")

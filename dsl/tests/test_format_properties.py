@@ -7,12 +7,9 @@ from random import Random
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tidegate_dsl import syntax
-from tidegate_dsl.diagnostics import Findings
+from tidegate_dsl.diagnostics import Findings, Source, Span
 from tidegate_dsl.format import FormatError, format_text
-from tidegate_dsl.lexer import lex
-from tidegate_dsl.parse import parse_policy
-from tidegate_dsl.source import Source, Span
+from tidegate_dsl.syntax import lex, parse_policy, tree
 
 ROOM = Path(__file__).parents[1]
 EXAMPLES = [path.read_bytes().decode() for path in sorted((ROOM / "examples").glob("*.tide"))]
@@ -182,20 +179,20 @@ class Page:
         return self.random.random() < 0.3
 
 
-def tree(text: str) -> syntax.File:
+def read(text: str) -> tree.File:
     source, findings = Source("policy.tide", text), Findings("policy.tide")
-    read = parse_policy(source, findings)
+    file = parse_policy(source, findings)
     assert findings.items == [], text
-    return read
+    return file
 
 
 def meaning(node: object) -> object:
     """A tree without places, and numbers without the blanks before their units."""
     if isinstance(node, Span):
         return None
-    if isinstance(node, syntax.Quantity):
+    if isinstance(node, tree.Quantity):
         return node.mantissa, node.scale, node.unit
-    if isinstance(node, syntax.Edition):
+    if isinstance(node, tree.Edition):
         return node.edition.text.replace(" ", "")
     if isinstance(node, tuple):
         return [meaning(each) for each in node]
@@ -206,17 +203,17 @@ def meaning(node: object) -> object:
 
 def allowed(text: str) -> dict[str, set[int]]:
     """Of each `# allow` comment: which headers and clauses it stands behind or directly above, by their number."""
-    read = tree(text)
-    spans: list[Span] = [clause.span for clause in read.head.clauses]
-    for block in read.blocks:
+    file = read(text)
+    spans: list[Span] = [clause.span for clause in file.head.clauses]
+    for block in file.blocks:
         spans.append(block.span)
         for clause in block.body.clauses:
             spans.append(clause.span)
-            if isinstance(clause, syntax.Override):
+            if isinstance(clause, tree.Override):
                 spans += [inner.span for inner in clause.body.clauses]
     code = {token.span.line for token in lex(Source("", text), Findings("")).tokens if token.text}
     found: dict[str, set[int]] = {}
-    for comment in read.comments:
+    for comment in file.comments:
         if comment.text.startswith("# allow"):
             line = comment.span.line + (comment.span.line not in code)
             numbers = {n for n, span in enumerate(sorted(spans)) if span.line == line}
@@ -226,11 +223,11 @@ def allowed(text: str) -> dict[str, set[int]]:
 
 
 def comments(text: str) -> list[str]:
-    return [comment.text for comment in tree(text).comments]
+    return [comment.text for comment in read(text).comments]
 
 
 def keeps_its_promises(text: str, result: str) -> None:
-    assert meaning(tree(result)) == meaning(tree(text))
+    assert meaning(read(result)) == meaning(read(text))
     assert comments(result) == comments(text)
     assert format_text(result) == result
     assert not any(line != line.rstrip(" \t") for line in result.split("\n"))

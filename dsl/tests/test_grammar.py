@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from sentences import TEXTS, Writer, layout
 from terminals import is_a, metrics_stand_right, tokens_of
 from tidegate_dsl import CheckResult, Diagnostic, check_text, read_limits
-from tidegate_dsl.lexer import Kind
-from tidegate_dsl.source import Source
+from tidegate_dsl.diagnostics import Source
+from tidegate_dsl.syntax import Kind
 from tidegate_dsl.vocabulary import (
     BLOCKS,
     COMPARISONS,

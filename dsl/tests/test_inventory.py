@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import InputError, check_file, read_fleet, read_limits
-from tidegate_dsl.hosts import expand
+from tidegate_dsl.fleet.hosts import expand
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import judge
-from tidegate_dsl.membership import missed
-from tidegate_dsl.model import Bound, Clause, Rank, Select
+from tidegate_dsl.model import Bound, Clause, Rank, Select, missed
 
 AT = Clause(1, "")
 

@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import Memory, check_text, read_fleet, read_limits
-from tidegate_dsl.diagnostics import Findings
-from tidegate_dsl.inventory import inventory_file
-from tidegate_dsl.limits import Limits
+from tidegate_dsl.diagnostics import Findings, Source
+from tidegate_dsl.fleet import Limits, inventory_file
+from tidegate_dsl.lsp.reread import Reread
 from tidegate_dsl.model import Fleet
-from tidegate_dsl.parse import parse_policy
-from tidegate_dsl.reread import Reread
-from tidegate_dsl.sections import Sections, cut
-from tidegate_dsl.source import Source
+from tidegate_dsl.syntax import parse_policy
+from tidegate_dsl.syntax.sections import Sections, cut
 
 HERE = Path(__file__).parent
 LIMITS = read_limits(HERE / "limits.yaml")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tidegate_dsl import check_file, render
-from tidegate_dsl.codes import CODES
+from tidegate_dsl.diagnostics import CODES
 
 HERE = Path(__file__).parent
 MISTAKES = sorted((HERE / "mistakes").glob("*.tide"))

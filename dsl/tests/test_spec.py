@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tidegate_dsl.clauses import GRAMMARS, HEAD_GRAMMAR, OVERRIDE_GRAMMAR
-from tidegate_dsl.lexer import MAX_DIGITS
-from tidegate_dsl.quantities import spell
+from tidegate_dsl.syntax import GRAMMARS, HEAD_GRAMMAR, OVERRIDE_GRAMMAR
+from tidegate_dsl.syntax.lexer import MAX_DIGITS
 from tidegate_dsl.vocabulary import (
     ABORT_RANGE,
     BLOCKS,
@@ -31,6 +30,7 @@ from tidegate_dsl.vocabulary import (
     YEARS,
     Dimension,
     Range,
+    spell,
 )
 
 SPEC = (Path(__file__).parents[1] / "SPEC.md").read_text(encoding="utf-8")

@@ -9,8 +9,7 @@ from typing import Final, Literal
 
 import click
 from tidegate_dsl import CheckResult, Limits, check_text, read_limits, render, summary
-from tidegate_dsl.codes import CODES
-from tidegate_dsl.suggest import advice
+from tidegate_dsl.diagnostics import CODES, advice, sarif
 
 from tidegate.commands.options import LIMITS
 from tidegate.commands.policies import limits_path
@@ -174,8 +173,6 @@ def _print(results: list[CheckResult], fixed: list[dict[str, object]], options: 
 
 def _print_sarif(results: list[CheckResult]) -> None:
     from importlib.metadata import version  # noqa: PLC0415 - as slow as a check
-
-    from tidegate_dsl.sarif import sarif  # noqa: PLC0415
 
     found = [(result.source, result.diagnostics, result.silenced) for result in results]
     # The order of keys is the specification's, which people read.

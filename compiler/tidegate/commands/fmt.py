@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 from tidegate_dsl import InputError
+from tidegate_dsl.diagnostics import render
 from tidegate_dsl.format import FormatError, format_text
-from tidegate_dsl.printed import render
 
 from tidegate.commands.options import JSON
 from tidegate.commands.terminal import colored, failure, print_json

@@ -18,7 +18,7 @@ def command(limits: Path | None) -> None:
     tidegate lsp
     """
     try:
-        from tidegate_dsl.lsp.server import serve  # noqa: PLC0415 - only who edits policies installs it
+        from tidegate_dsl.lsp import serve  # noqa: PLC0415 - only who edits policies installs it
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("pygls", "lsprotocol"):
             raise

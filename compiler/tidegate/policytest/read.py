@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Final
 
 from tidegate_dsl import CheckResult, check_file, read_limits
-from tidegate_dsl.check import check_policy
-from tidegate_dsl.check_test import check_test
+from tidegate_dsl.check import Scope, check_policy, check_test
 from tidegate_dsl.diagnostics import Findings
 from tidegate_dsl.model import Policy, PolicyTest
-from tidegate_dsl.parse import parse_policy
-from tidegate_dsl.scope import Scope
+from tidegate_dsl.syntax import parse_policy
 
 TEST_FAILS: Final = "X101"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, Literal
 
-from tidegate_dsl.quantities import spell
+from tidegate_dsl.vocabulary import spell
 
 from tidegate.explain import Explanation
 from tidegate.fate import Fate

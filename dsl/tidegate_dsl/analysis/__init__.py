@@ -6,22 +6,23 @@ All by interval and set algebra over the checked policy, about linear in the num
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tidegate_dsl import syntax
-from tidegate_dsl.diagnostics import Findings
-from tidegate_dsl.memory import Memory
+from tidegate_dsl.diagnostics import Findings, Source
 from tidegate_dsl.model import Policy
-from tidegate_dsl.source import Source
+from tidegate_dsl.syntax import Memory, tree
 
+from .allow import read_allowances, silence
 from .overlap import check_overlaps
 from .rules import check_rules
 from .selects import check_selects
 from .trials import check_experiments, check_guards
 from .windows import check_learns
 
+__all__ = ["analyse", "read_allowances", "silence"]
+
 T = TypeVar("T")
 
 
-def analyse(file: syntax.File, policy: Policy, source: Source, findings: Findings, memory: Memory) -> None:
+def analyse(file: tree.File, policy: Policy, source: Source, findings: Findings, memory: Memory) -> None:
     """Report contradictions as errors, and as warnings what is allowed and probably not meant.
 
     Args:
@@ -32,7 +33,7 @@ def analyse(file: syntax.File, policy: Policy, source: Source, findings: Finding
         memory: what is known of blocks.
     """
 
-    def pairs(kind: str, made: Sequence[T]) -> list[tuple[syntax.Block, T]]:
+    def pairs(kind: str, made: Sequence[T]) -> list[tuple[tree.Block, T]]:
         return list(zip((block for block in file.blocks if block.kind == kind), made, strict=True))
 
     check_selects(pairs("select", policy.selects), policy, source, findings, memory)

@@ -5,10 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from tidegate_dsl.codes import CODES
-from tidegate_dsl.diagnostics import Diagnostic, Findings, replacement
-from tidegate_dsl.lexer import Comment
-from tidegate_dsl.source import Source, Span
+from tidegate_dsl.diagnostics import CODES, Diagnostic, Findings, Source, Span, replacement
+from tidegate_dsl.syntax import Comment
 
 _CODE: Final = "[A-Za-z][0-9]{3}"
 _MEANT: Final = re.compile(rf"#[ \t]*allow[ \t]+(?={_CODE}(?![A-Za-z0-9_]))")

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from tidegate_dsl.membership import PPM
-from tidegate_dsl.model import Condition, Select
+from tidegate_dsl.model import PPM, Condition, Select
 
 from .formed import of_lookback, of_member, of_window
 from .intervals import EVERYTHING, Interval, cover, fulfilling

@@ -1,8 +1,8 @@
 """Rules that may claim the same connections, by two selects, in one POP at one time."""
 
-from tidegate_dsl import syntax
 from tidegate_dsl.diagnostics import Findings
 from tidegate_dsl.model import Apply, Policy, Select
+from tidegate_dsl.syntax import tree
 
 from .intervals import fulfilling
 from .persistence import bounds_of
@@ -12,7 +12,7 @@ Treatment = tuple[str, int, bool]  # algorithm, bytes before it, fallback
 
 
 def check_overlaps(
-    pairs: list[tuple[syntax.Block, Apply]], policy: Policy, dead: frozenset[str], findings: Findings
+    pairs: list[tuple[tree.Block, Apply]], policy: Policy, dead: frozenset[str], findings: Findings
 ) -> None:
     """Warn of each rule that an earlier one overlaps, once; by one select the first simply has what it selects.
 
@@ -72,7 +72,7 @@ def _samples(select: Select) -> set[tuple[str, str, int]]:
 
 
 def _report(
-    block: syntax.Block, pop: str, first: Apply, second: Apply, selects: dict[str, Select], findings: Findings
+    block: tree.Block, pop: str, first: Apply, second: Apply, selects: dict[str, Select], findings: Findings
 ) -> None:
     one, other = selects[first.select], selects[second.select]
     lengths = (

@@ -6,8 +6,7 @@ greatest duty cycle and no flip. Whether one of them never decides anything is c
 
 from dataclasses import dataclass, replace
 
-from tidegate_dsl.membership import PPM, bound_of
-from tidegate_dsl.model import Select
+from tidegate_dsl.model import PPM, Select, bound_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from tidegate_dsl import syntax
 from tidegate_dsl.diagnostics import Findings
 from tidegate_dsl.model import Apply, Policy
-from tidegate_dsl.structure import find
+from tidegate_dsl.syntax import find, tree
 from tidegate_dsl.vocabulary import UNITS
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,9 +19,7 @@ def time_of(rule: Apply) -> Time:
     return (rule.active.start, rule.active.end) if rule.active else _ALWAYS
 
 
-def check_rules(
-    pairs: list[tuple[syntax.Block, Apply]], policy: Policy, findings: Findings
-) -> frozenset[str]:
+def check_rules(pairs: list[tuple[tree.Block, Apply]], policy: Policy, findings: Findings) -> frozenset[str]:
     """Report rules of a policy that is otherwise right; the names of those that can never apply."""
     measured = {experiment.on for experiment in policy.experiments}
     dead = _dead(pairs, policy, findings)
@@ -42,7 +39,7 @@ def check_rules(
     return dead
 
 
-def _dead(pairs: list[tuple[syntax.Block, Apply]], policy: Policy, findings: Findings) -> frozenset[str]:
+def _dead(pairs: list[tuple[tree.Block, Apply]], policy: Policy, findings: Findings) -> frozenset[str]:
     """Rules whose every prefix is another one's at all times, or whose time no watermark is in."""
     guarded = {
         guard.watch for guard in policy.guards
@@ -51,7 +48,7 @@ def _dead(pairs: list[tuple[syntax.Block, Apply]], policy: Policy, findings: Fin
     taken: dict[tuple[str, str], list[tuple[Time, Apply]]] = {}
     dead: set[str] = set()
     for block, rule in pairs:
-        active = find(block.body.clauses, syntax.Active)
+        active = find(block.body.clauses, tree.Active)
         if active and not any(_watermark_within(time_of(rule), step) for step in steps):
             findings.error(
                 "C125",
@@ -96,8 +93,8 @@ def _covered(time: Time, others: Iterable[Time]) -> bool:
     return left >= end
 
 
-def _check_new_limit(block: syntax.Block, rule: Apply, findings: Findings) -> None:
-    limits = [clause for clause in block.body.clauses if isinstance(clause, syntax.Limit) and clause.new]
+def _check_new_limit(block: tree.Block, rule: Apply, findings: Findings) -> None:
+    limits = [clause for clause in block.body.clauses if isinstance(clause, tree.Limit) and clause.new]
     if not limits or rule.max_new_per_run is None or len(rule.max_prefixes) < len(rule.pops):
         return
     most = sum(bound.value for bound in rule.max_prefixes.values())
@@ -111,10 +108,10 @@ def _check_new_limit(block: syntax.Block, rule: Apply, findings: Findings) -> No
         )
 
 
-def _check_overrides(block: syntax.Block, findings: Findings) -> None:
+def _check_overrides(block: tree.Block, findings: Findings) -> None:
     own = {clause.key: _value(clause) for clause in block.body.clauses}
     for override in block.body.clauses:
-        if not isinstance(override, syntax.Override):
+        if not isinstance(override, tree.Override):
             continue
         for clause in override.body.clauses:
             if own.get(clause.key) is not None and own[clause.key] == _value(clause):
@@ -126,8 +123,8 @@ def _check_overrides(block: syntax.Block, findings: Findings) -> None:
                 )
 
 
-def _value(clause: syntax.Clause) -> int | None:
+def _value(clause: tree.Clause) -> int | None:
     """The value of a `when` or `limit`, which has been checked."""
-    if isinstance(clause, syntax.When) and clause.size.unit:
+    if isinstance(clause, tree.When) and clause.size.unit:
         return clause.size.times(UNITS[clause.size.unit].factor)
-    return clause.count.mantissa if isinstance(clause, syntax.Limit) else None
+    return clause.count.mantissa if isinstance(clause, tree.Limit) else None

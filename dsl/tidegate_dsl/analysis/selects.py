@@ -3,15 +3,10 @@
 from functools import partial
 from math import gcd
 
-from tidegate_dsl import syntax
-from tidegate_dsl.diagnostics import Findings
-from tidegate_dsl.membership import bound_of
-from tidegate_dsl.memory import Memory
-from tidegate_dsl.model import Bound, Policy, Select
-from tidegate_dsl.quantities import spell
-from tidegate_dsl.source import Source
-from tidegate_dsl.structure import find
-from tidegate_dsl.vocabulary import METRICS, REQUIREMENTS
+from tidegate_dsl.diagnostics import Findings, Source
+from tidegate_dsl.model import Bound, Policy, Select, bound_of
+from tidegate_dsl.syntax import Memory, find, tree
+from tidegate_dsl.vocabulary import METRICS, REQUIREMENTS, spell
 
 from .conditions import (
     absolute_is_idle,
@@ -27,7 +22,7 @@ from .persistence import bounds_of, fewest_members, greatest_flips, idle_require
 
 
 def check_selects(
-    pairs: list[tuple[syntax.Block, Select]],
+    pairs: list[tuple[tree.Block, Select]],
     policy: Policy,
     source: Source,
     findings: Findings,
@@ -42,7 +37,7 @@ def check_selects(
         if not memory.recall("select", block, (select,), findings, alone):
             continue
         _check_use(block, select, used, tested, findings)
-        if select.hold_us <= between_runs and (hold := find(block.body.clauses, syntax.Hold)):
+        if select.hold_us <= between_runs and (hold := find(block.body.clauses, tree.Hold)):
             findings.warning(
                 "W105",
                 f"a hold of {hold.duration.text} ends before the next run",
@@ -54,7 +49,7 @@ def check_selects(
             )
 
 
-def _check_alone(block: syntax.Block, select: Select, source: Source, findings: Findings) -> bool:
+def _check_alone(block: tree.Block, select: Select, source: Source, findings: Findings) -> bool:
     """What is said of the select whatever stands around it; whether it selects anything."""
     if _selects_nothing(block, select, findings):
         return False
@@ -66,7 +61,7 @@ def _check_alone(block: syntax.Block, select: Select, source: Source, findings: 
 
 
 def _check_use(
-    block: syntax.Block, select: Select, used: set[str], tested: set[str], findings: Findings
+    block: tree.Block, select: Select, used: set[str], tested: set[str], findings: Findings
 ) -> None:
     if select.name not in used:
         findings.warning(
@@ -84,9 +79,9 @@ def _check_use(
         )
 
 
-def _selects_nothing(block: syntax.Block, select: Select, findings: Findings) -> bool:
+def _selects_nothing(block: tree.Block, select: Select, findings: Findings) -> bool:
     """Whether that is so; then it is reported, and nothing else of the select is."""
-    rank = find(block.body.clauses, syntax.Rank)
+    rank = find(block.body.clauses, tree.Rank)
     absolute = select.rank.absolute
     if has_no_member(select) and rank and rank.absolute and absolute:
         findings.error(
@@ -139,10 +134,10 @@ def _spoken(metric: str, values: Interval) -> str:
     return " and ".join(bounds) or f"at least {at_least}"
 
 
-def _check_requirements(block: syntax.Block, select: Select, findings: Findings) -> None:
+def _check_requirements(block: tree.Block, select: Select, findings: Findings) -> None:
     idle = idle_requirements(select)
     for clause in block.body.clauses:
-        if not isinstance(clause, syntax.Require):
+        if not isinstance(clause, tree.Require):
             continue
         subject = clause.subject.text
         least_samples = subject == "samples" and select.min_samples and select.min_samples.value == 1
@@ -179,7 +174,7 @@ def _cause(subject: str, select: Select) -> str:
     return causes[subject]
 
 
-def _check_excludes(block: syntax.Block, select: Select, source: Source, findings: Findings) -> None:
+def _check_excludes(block: tree.Block, select: Select, source: Source, findings: Findings) -> None:
     clauses = _excludes(block)
     for index in idle_excludes(select):
         clause, metric = clauses[index], select.exclude[index].metric
@@ -200,12 +195,12 @@ def _check_excludes(block: syntax.Block, select: Select, source: Source, finding
         )
 
 
-def _excludes(block: syntax.Block) -> list[syntax.Exclude]:
-    return [clause for clause in block.body.clauses if isinstance(clause, syntax.Exclude)]
+def _excludes(block: tree.Block) -> list[tree.Exclude]:
+    return [clause for clause in block.body.clauses if isinstance(clause, tree.Exclude)]
 
 
-def _check_conditions(block: syntax.Block, select: Select, source: Source, findings: Findings) -> None:
-    origin, rank = find(block.body.clauses, syntax.From), find(block.body.clauses, syntax.Rank)
+def _check_conditions(block: tree.Block, select: Select, source: Source, findings: Findings) -> None:
+    origin, rank = find(block.body.clauses, tree.From), find(block.body.clauses, tree.Rank)
     if origin is None or rank is None:
         return
     for index in idle_conditions(select.where):
@@ -233,7 +228,7 @@ def _check_conditions(block: syntax.Block, select: Select, source: Source, findi
         )
 
 
-def _check_leaves(block: syntax.Block, select: Select, findings: Findings) -> None:
+def _check_leaves(block: tree.Block, select: Select, findings: Findings) -> None:
     bounds: dict[str, Bound | None] = {
         "duty_cycle": select.min_duty_cycle,
         "flap_rate": select.max_flap_rate,
@@ -241,10 +236,10 @@ def _check_leaves(block: syntax.Block, select: Select, findings: Findings) -> No
     }
     excludes = iter(select.exclude)
     for clause in block.body.clauses:
-        if isinstance(clause, syntax.Require):
+        if isinstance(clause, tree.Require):
             bound = bounds.get(clause.subject.text)
             enter, leave = bound_of(bound, 0, selected=False), bound and bound.leave
-        elif isinstance(clause, syntax.Exclude):
+        elif isinstance(clause, tree.Exclude):
             condition = next(excludes)
             enter, leave = condition.value, condition.leave
         else:

@@ -1,17 +1,15 @@
 """What is said of guards and experiments: that one can never judge, or disturbs the other."""
 
-from tidegate_dsl import syntax
 from tidegate_dsl.diagnostics import Findings
-from tidegate_dsl.membership import PPM
-from tidegate_dsl.model import Abort, Apply, Experiment, Guard, Policy
-from tidegate_dsl.quantities import spell
-from tidegate_dsl.structure import find
+from tidegate_dsl.model import PPM, Abort, Apply, Experiment, Guard, Policy
+from tidegate_dsl.syntax import find, tree
+from tidegate_dsl.vocabulary import spell
 
 from .rules import time_of
 
 
 def check_guards(
-    pairs: list[tuple[syntax.Block, Guard]], policy: Policy, dead: frozenset[str], findings: Findings
+    pairs: list[tuple[tree.Block, Guard]], policy: Policy, dead: frozenset[str], findings: Findings
 ) -> None:
     """Report guards of a policy that is otherwise right; a rule that never applies is reported itself."""
     rules = {rule.name: rule for rule in policy.applies}
@@ -20,7 +18,7 @@ def check_guards(
         if guard.watch in dead:
             continue
         if guard.max_churn and guard.max_churn.value == PPM:
-            churn = find(block.body.clauses, syntax.Churn)
+            churn = find(block.body.clauses, tree.Churn)
             findings.warning(
                 "W104",
                 "a churn of 100% can never be exceeded",
@@ -34,7 +32,7 @@ def check_guards(
         _check_aborts(block, guard, findings)
         _check_arms(block, guard, rules[guard.watch], findings)
         if experiment := turns.get(guard.watch):
-            abort = find(block.body.clauses, syntax.Abort)
+            abort = find(block.body.clauses, tree.Abort)
             findings.error(
                 "C128",
                 f"`{experiment.name}` turns `{guard.watch}` on and off, and this compares its prefixes all the time",
@@ -47,9 +45,9 @@ def check_guards(
             )
 
 
-def _check_without_abort(block: syntax.Block, findings: Findings) -> None:
+def _check_without_abort(block: tree.Block, findings: Findings) -> None:
     for clause in block.body.clauses:
-        if isinstance(clause, syntax.PerArm | syntax.OnFailure):
+        if isinstance(clause, tree.PerArm | tree.OnFailure):
             findings.warning(
                 "W115",
                 f"`{clause.key}` has no effect here",
@@ -59,14 +57,14 @@ def _check_without_abort(block: syntax.Block, findings: Findings) -> None:
             )
 
 
-def _check_aborts(block: syntax.Block, guard: Guard, findings: Findings) -> None:
+def _check_aborts(block: tree.Block, guard: Guard, findings: Findings) -> None:
     """Of two aborts that differ in their share only, the one that comes true later says nothing."""
     soonest: dict[tuple[str, int, str], Abort] = {}
     for abort in guard.aborts:
         known = soonest.setdefault(_compared(abort), abort)
         if (abort.ratio_ppm - known.ratio_ppm) * (1 if abort.comparison == "<" else -1) > 0:
             soonest[_compared(abort)] = abort
-    clauses = (clause for clause in block.body.clauses if isinstance(clause, syntax.Abort))
+    clauses = (clause for clause in block.body.clauses if isinstance(clause, tree.Abort))
     for clause, abort in zip(clauses, guard.aborts, strict=True):
         other = soonest[_compared(abort)]
         if other is not abort:
@@ -83,13 +81,13 @@ def _compared(abort: Abort) -> tuple[str, int, str]:
     return abort.metric, abort.percentile, abort.comparison
 
 
-def _check_arms(block: syntax.Block, guard: Guard, rule: Apply, findings: Findings) -> None:
+def _check_arms(block: tree.Block, guard: Guard, rule: Apply, findings: Findings) -> None:
     """A POP's limit holds both arms."""
     least = guard.min_per_arm.value if guard.min_per_arm else 1
     small = [
         pop for pop in rule.pops if pop in rule.max_prefixes and rule.max_prefixes[pop].value < 2 * least
     ]
-    clause = find(block.body.clauses, syntax.PerArm) or find(block.body.clauses, syntax.Abort)
+    clause = find(block.body.clauses, tree.PerArm) or find(block.body.clauses, tree.Abort)
     if not small or clause is None:
         return
     bounds = dict.fromkeys(rule.max_prefixes[pop] for pop in small)
@@ -117,7 +115,7 @@ def _check_arms(block: syntax.Block, guard: Guard, rule: Apply, findings: Findin
 
 
 def check_experiments(
-    pairs: list[tuple[syntax.Block, Experiment]], policy: Policy, dead: frozenset[str], findings: Findings
+    pairs: list[tuple[tree.Block, Experiment]], policy: Policy, dead: frozenset[str], findings: Findings
 ) -> None:
     """Warn of experiments of a policy that is otherwise right."""
     rules = {rule.name: rule for rule in policy.applies}
@@ -126,7 +124,7 @@ def check_experiments(
         rule = rules[experiment.on]
         if rule.name in dead:
             continue
-        share, turns = find(block.body.clauses, syntax.HoldOut), find(block.body.clauses, syntax.Switchback)
+        share, turns = find(block.body.clauses, tree.HoldOut), find(block.body.clauses, tree.Switchback)
         alone = [pop for pop in rule.pops if hosts[pop] < 2]
         if share and turns is None and alone:
             where = ", ".join(f"`{pop}`" for pop in alone)

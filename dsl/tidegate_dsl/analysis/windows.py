@@ -1,11 +1,11 @@
 """What is said of `learn` blocks: that one POP offers less than another learns to send."""
 
-from tidegate_dsl import syntax
 from tidegate_dsl.diagnostics import Findings
 from tidegate_dsl.model import Learn
+from tidegate_dsl.syntax import tree
 
 
-def check_learns(pairs: list[tuple[syntax.Block, Learn]], findings: Findings) -> None:
+def check_learns(pairs: list[tuple[tree.Block, Learn]], findings: Findings) -> None:
     """Warn of receive windows that are narrower than what other POPs learn toward this one.
 
     A POP has one block, so blocks are of different POPs, and the POPs of one block are each other's peers.
@@ -15,7 +15,7 @@ def check_learns(pairs: list[tuple[syntax.Block, Learn]], findings: Findings) ->
     for block, learn in among_peers:
         sender = next((each for each in reversed(widest) if each is not learn or len(learn.pops) > 1), None)
         if sender and learn.initrwnd is not None and sender.initcwnd_max > learn.initrwnd:
-            offer = next(clause for clause in block.body.clauses if isinstance(clause, syntax.SetWindow))
+            offer = next(clause for clause in block.body.clauses if isinstance(clause, tree.SetWindow))
             findings.warning(
                 "W116",
                 f"only {learn.initrwnd} segments are offered, "

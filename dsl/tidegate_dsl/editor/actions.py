@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from tidegate_dsl.diagnostics import Diagnostic, Edit
-from tidegate_dsl.source import Span
+from tidegate_dsl.diagnostics import Diagnostic, Edit, Span
 
 from .document import Document
 

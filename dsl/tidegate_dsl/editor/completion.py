@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from tidegate_dsl.lexer import Kind, Token
-from tidegate_dsl.source import Span
+from tidegate_dsl.diagnostics import Span
+from tidegate_dsl.syntax import Kind, Token
 from tidegate_dsl.vocabulary import BLOCK_MEANINGS, BLOCKS, EDITIONS, METRICS, REASONS, ClauseRule, Dimension
 from tidegate_dsl.vocabulary import Place as MetricPlace
 

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from tidegate_dsl.diagnostics import Diagnostic, Findings
-from tidegate_dsl.lexer import Comment, Kind, Lexed, Token, lex
-from tidegate_dsl.limits import Limits
+from tidegate_dsl.diagnostics import Diagnostic, Findings, Source
+from tidegate_dsl.fleet import Limits
 from tidegate_dsl.model import Fleet
-from tidegate_dsl.source import Source
+from tidegate_dsl.syntax import Comment, Kind, Lexed, Token, lex
 
 from .statements import Statements, find_statements, touches
 from .text import Place, Text

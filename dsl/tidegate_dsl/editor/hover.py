@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tidegate_dsl.lexer import NUMBER, Kind, Token
-from tidegate_dsl.source import Span
-from tidegate_dsl.syntax import Quantity
+from tidegate_dsl.diagnostics import Span
+from tidegate_dsl.syntax import NUMBER, Kind, Quantity, Token
 from tidegate_dsl.vocabulary import BLOCK_MEANINGS, BLOCKS, METRICS, UNITS, ClauseRule, Metric
 
 from . import fleet_words, names, units

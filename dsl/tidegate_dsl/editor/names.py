@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from tidegate_dsl.lexer import Kind, Token
-from tidegate_dsl.source import Span
+from tidegate_dsl.diagnostics import Span
+from tidegate_dsl.syntax import Kind, Token
 from tidegate_dsl.vocabulary import BLOCKS
 
 from .document import Document

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tidegate_dsl.lexer import Kind, Token
+from tidegate_dsl.syntax import Kind, Token
 from tidegate_dsl.vocabulary import BLOCKS, OVERRIDE, TOP_LEVEL, ClauseRule
 
 from .text import Place

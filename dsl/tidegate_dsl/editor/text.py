@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
-from tidegate_dsl.source import Span
+from tidegate_dsl.diagnostics import Span
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 

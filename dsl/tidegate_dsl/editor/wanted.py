@@ -3,12 +3,18 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from tidegate_dsl.clauses import GRAMMARS, HEAD_GRAMMAR, OVERRIDE_GRAMMAR, Grammar
-from tidegate_dsl.cursor import Cursor, GiveUp
-from tidegate_dsl.diagnostics import Findings, Fix
-from tidegate_dsl.lexer import Kind, Token
-from tidegate_dsl.source import Span
-from tidegate_dsl.syntax import Quantity
+from tidegate_dsl.diagnostics import Findings, Fix, Span
+from tidegate_dsl.syntax import (
+    GRAMMARS,
+    HEAD_GRAMMAR,
+    OVERRIDE_GRAMMAR,
+    Cursor,
+    GiveUp,
+    Grammar,
+    Kind,
+    Quantity,
+    Token,
+)
 
 from .statements import OVERRIDE_BLOCK, Block, rules_of
 

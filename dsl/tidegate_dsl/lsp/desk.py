@@ -5,14 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidegate_dsl import Memory, check_text
+from tidegate_dsl.check import check_text
+from tidegate_dsl.diagnostics import InputError
 from tidegate_dsl.editor.document import Document
 from tidegate_dsl.editor.text import Encoding, Range, Text
-from tidegate_dsl.errors import InputError
-from tidegate_dsl.inventory import inventory_file, read_fleet
-from tidegate_dsl.limits import Limits, read_limits
+from tidegate_dsl.fleet import Limits, inventory_file, read_fleet, read_limits
 from tidegate_dsl.model import Fleet
-from tidegate_dsl.reread import Reread
+from tidegate_dsl.syntax import Memory
+
+from .reread import Reread
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import from_fs_path, to_fs_path
 
+from tidegate_dsl.diagnostics import InputError
 from tidegate_dsl.editor import names
 from tidegate_dsl.editor.actions import actions
 from tidegate_dsl.editor.completion import complete
@@ -19,9 +20,8 @@ from tidegate_dsl.editor.document import Document
 from tidegate_dsl.editor.hover import hover
 from tidegate_dsl.editor.outline import folds, symbols
 from tidegate_dsl.editor.statements import touches
-from tidegate_dsl.errors import InputError
+from tidegate_dsl.fleet import inventory_file
 from tidegate_dsl.format import FormatError, format_text
-from tidegate_dsl.inventory import inventory_file
 
 from . import wire
 from .desk import Change, Desk

@@ -5,13 +5,12 @@ from typing import Final
 
 from lsprotocol import types
 
-from tidegate_dsl.diagnostics import Diagnostic, Edit
+from tidegate_dsl.diagnostics import Diagnostic, Edit, Span
 from tidegate_dsl.editor.actions import Action
 from tidegate_dsl.editor.completion import Item
 from tidegate_dsl.editor.document import Document
 from tidegate_dsl.editor.outline import Fold, Symbol
 from tidegate_dsl.editor.text import Encoding, Place, Position, Range
-from tidegate_dsl.source import Span
 
 _SEVERITIES: Final = {
     "error": types.DiagnosticSeverity.Error,
