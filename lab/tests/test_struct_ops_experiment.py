@@ -1,5 +1,6 @@
 """The experiment with BBR that raises its pacing: the rule on numbers, and one case of it for real."""
 
+import json
 import os
 import time
 from dataclasses import replace
@@ -84,6 +85,23 @@ def test_less_than_two_runs_are_refused():
     assert CliRunner().invoke(main, ["struct_ops", "--seeds", "1"]).exit_code == (
         2 if os.geteuid() == 0 else 3
     )
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("spoilt", "exit_code"), [(False, 0), (True, 1)])
+def test_the_command_shows_every_case_and_says_by_its_exit_code_whether_the_rule_holds(
+    monkeypatch, spoilt, exit_code
+):
+    outcomes = changed(CONDITIONS[0], "cubic", stood=0.5) if spoilt else as_hoped()
+    monkeypatch.setattr(struct_ops, "measure", lambda seeds: outcomes if seeds == 3 else [])
+    shown = CliRunner().invoke(main, ["struct_ops", "--seeds", "3"])
+    assert shown.exit_code == exit_code
+    lines = shown.output.splitlines()
+    assert len(lines) == 1 + len(CONDITIONS) * len(ALGORITHMS) + 8
+    assert lines[-7].startswith("FAILS" if spoilt else "holds")
+    document = json.loads(CliRunner().invoke(main, ["struct_ops", "--seeds", "3", "--json"]).output)
+    assert len(document["figures"]) == len(CONDITIONS) * len(ALGORITHMS)
+    assert len(document["outcomes"]) == len(outcomes)
 
 
 @pytest.mark.root

@@ -2,7 +2,7 @@
  *
  * `bbr_wrapped` is BBR and nothing else, to compare with. `bbr_raise` paces faster while less is in flight than BBR
  * believes the path holds, although bytes wait: the sender's CPU came late, and its pacing has to make up for it. The
- * idea is that of Elmenhorst and Aschenbruck, "2BRobust", arXiv 2601.05665; the two bounds below are our own.
+ * idea is that of Elmenhorst and Aschenbruck, "2BRobust", arXiv 2601.05665; the bounds below are our own.
  *
  * The kernel must have BBR built in, or its module loaded before. Without TCP_CONG_NON_RESTRICTED only those with
  * CAP_NET_ADMIN choose these algorithms.
@@ -21,7 +21,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* Raised below 3/4 of the path, the lowest gain of a healthy flow's cycle (bbr_pacing_gain), by BBR's own start-up gain
  * (bbr_high_gain, 2/ln 2). */
 enum { BELOW_PERCENT = 75, RAISED_PERCENT = 289 };
-enum { BW_SCALE = 24, PROBE_BW = 2 }; /* net/ipv4/tcp_bbr.c */
+enum { BW_SCALE = 24, PROBE_BW = 2, LEAST_WINDOW = 4 }; /* net/ipv4/tcp_bbr.c; bbr_cwnd_min_target */
 enum { TCP_CA_DISORDER = 1 };	     /* include/uapi/linux/tcp.h: above it are CWR, recovery and loss */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -51,6 +51,7 @@ struct tcp_sock {
 	__u32 sacked_out;
 	__u32 lost_out;
 	__u32 retrans_out;
+	__u32 snd_cwnd;
 	__u32 app_limited;
 };
 
@@ -144,6 +145,10 @@ static __always_inline void control(struct sock *sk, __u32 ack, int flag, const 
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = rate;
+	/* After a stall nothing is in flight, and for a round trip no acknowledgement ends the haste: without this bound
+	 * all of BBR's window, twice the path, would follow in one burst. */
+	if (tp->snd_cwnd > path + LEAST_WINDOW)
+		tp->snd_cwnd = path + LEAST_WINDOW;
 	if (sender)
 		sender->raised++;
 }

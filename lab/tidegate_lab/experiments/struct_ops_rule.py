@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tidegate_lab.experiments.claim import Claim
-from tidegate_lab.experiments.struct_ops import CONDITIONS, CONTENDED, FREE, Condition, Outcome
+from tidegate_lab.experiments.struct_ops import CONDITIONS, CONTENDED, FREE, LATE_US, Condition, Outcome
 
 _COMPARED: Final = ("bbr", "bbr_wrapped", "bbr_raise")
 _HALF_AND_WORSE: Final = tuple(each for each in CONTENDED if each.off_ms >= each.on_ms)
@@ -92,7 +92,7 @@ def claims(outcomes: Sequence[Outcome]) -> list[Claim]:
     return [
         Claim(
             "packets were delivered less than 1 ms late on average",
-            all(each.link.late_mean_us < 1000 for each in outcomes),
+            all(each.link.late_mean_us < LATE_US for each in outcomes),
         ),
         Claim("the sender's CPU stood as long as asked, within a fifth", all(map(_stood_as_asked, outcomes))),
         Claim(
