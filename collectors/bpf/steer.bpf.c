@@ -62,26 +62,48 @@ struct {
 /* Keeps clang from merging loads of the context into one of a moved pointer, which the verifier refuses. */
 #define LOADED(value) asm volatile("" : "+r"(value))
 
+/* In place of a prefix's counters where the kernel has no memory for them, so that there always are some: from those
+ * without CAP_PERFMON Linux 5.10 and 6.1 refuse what would be done with a pointer that is NULL in a branch that is never
+ * taken, as a processor may take it by speculation. */
+static struct counters uncounted;
+
 /* The offset is part of the instruction: where clang adds it to the pointer instead, behind two branches, the verifier
  * refuses the sum to those without CAP_PERFMON. */
 #define COUNT(of, what, amount)                                                                                        \
-	do {                                                                                                           \
-		if (of)                                                                                                \
-			asm volatile("lock *(u64 *)(%0 + %1) += %2"                                                    \
-				     :                                                                                 \
-				     : "r"(of), "i"(offsetof(struct counters, what)), "r"((__u64)(amount))             \
-				     : "memory");                                                                      \
-	} while (0)
+	asm volatile("lock *(u64 *)(%0 + %1) += %2"                                                                    \
+		     :                                                                                                 \
+		     : "r"(of), "i"(offsetof(struct counters, what)), "r"((__u64)(amount))                             \
+		     : "memory")
 
-static __always_inline bool read_remote(struct bpf_sock_ops *ops, __be32 *address)
+/* A key of the trie. Linux 6.1 lets those without CAP_PERFMON write no part of eight bytes of the stack that
+ * hold a number it knows ("attempt to corrupt spilled pointer"): all of the stack is written by eight bytes at a time. */
+union key {
+	__u64 pairs[3];
+	struct {
+		__u32 unused;
+		struct prefix prefix;
+	};
+};
+
+/* Two words of which the first comes first in memory. */
+static __always_inline __u64 pair(__u32 first, __u32 second)
 {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return (__u64)second << 32 | first;
+#else
+	return (__u64)first << 32 | second;
+#endif
+}
+
+static __always_inline bool read_remote(struct bpf_sock_ops *ops, union key *remote)
+{
+	remote->pairs[0] = pair(0, ADDRESS_LENGTH);
 	if (ops->family == AF_INET) {
 		__be32 whole = ops->remote_ip4;
 
 		LOADED(whole);
-		address[0] = address[1] = 0;
-		address[2] = bpf_htonl(0xffff);
-		address[3] = whole;
+		remote->pairs[1] = 0;
+		remote->pairs[2] = pair(bpf_htonl(0xffff), whole);
 		return true;
 	}
 	if (ops->family == AF_INET6) {
@@ -92,10 +114,8 @@ static __always_inline bool read_remote(struct bpf_sock_ops *ops, __be32 *addres
 		LOADED(second);
 		LOADED(third);
 		LOADED(fourth);
-		address[0] = first;
-		address[1] = second;
-		address[2] = third;
-		address[3] = fourth;
+		remote->pairs[1] = pair(first, second);
+		remote->pairs[2] = pair(third, fourth);
 		return true;
 	}
 	return false;
@@ -104,24 +124,27 @@ static __always_inline bool read_remote(struct bpf_sock_ops *ops, __be32 *addres
 static __always_inline struct settings *settings_for(struct bpf_sock_ops *ops)
 {
 	struct settings *found;
-	struct prefix remote;
-	__u32 slot = 0;
+	union key remote; /* an initialiser would lie in .rodata, whose empty BTF Linux 5.10 refuses */
+	__u64 slot = 0;	  /* of which the map takes the first four bytes */
 	void *trie;
 
-	remote.length = ADDRESS_LENGTH; /* an initialiser would lie in .rodata, whose empty BTF Linux 5.10 refuses */
-	if (!read_remote(ops, remote.address))
+	if (!read_remote(ops, &remote))
 		return NULL;
 	trie = bpf_map_lookup_elem(&policy_1, &slot);
 	if (!trie)
 		return NULL;
-	found = bpf_map_lookup_elem(trie, &remote);
+	found = bpf_map_lookup_elem(trie, &remote.prefix);
 	if (!found)
 		return NULL;
 	/* A short IPv6 prefix such as ::/0 covers the mapped addresses too, but claims no IPv4 client. */
-	if (found->prefix.length < MAPPED_LENGTH && !remote.address[0] && !remote.address[1] &&
-	    remote.address[2] == bpf_htonl(0xffff))
+	if (found->prefix.length < MAPPED_LENGTH && !remote.pairs[1] && remote.prefix.address[2] == bpf_htonl(0xffff))
 		return NULL;
 	return found;
+}
+
+static __always_inline struct counters *or_uncounted(struct counters *found)
+{
+	return found ? found : &uncounted;
 }
 
 static __always_inline struct counters *counters_of(struct prefix *prefix)
@@ -129,31 +152,31 @@ static __always_inline struct counters *counters_of(struct prefix *prefix)
 	struct counters *found = bpf_map_lookup_elem(&counters_1, prefix);
 	struct counters none = {};
 
-	if (found)
-		return found;
-	bpf_map_update_elem(&counters_1, prefix, &none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&counters_1, prefix);
+	if (!found) {
+		bpf_map_update_elem(&counters_1, prefix, &none, BPF_NOEXIST);
+		found = bpf_map_lookup_elem(&counters_1, prefix);
+	}
+	return or_uncounted(found);
 }
 
 static __always_inline __u32 set_window(struct bpf_sock_ops *ops, struct settings *settings)
 {
-	int segments = settings->initcwnd;
-
-	if (!segments)
+	if (!settings->initcwnd)
 		return WINDOW_NONE;
 	/* tcp_init_transfer() starts at 1 where the handshake lost segments (RFC 5681 3.1): leave it there. */
 	if (ops->snd_cwnd == 1)
 		return WINDOW_CUT;
-	return bpf_setsockopt(ops, SOL_TCP, TCP_BPF_IW, &segments, sizeof segments) ? WINDOW_REFUSED : WINDOW_SET;
+	if (bpf_setsockopt(ops, SOL_TCP, TCP_BPF_IW, &settings->initcwnd, sizeof settings->initcwnd))
+		return WINDOW_REFUSED;
+	return WINDOW_SET;
 }
 
 static __always_inline __u32 set_algorithm(struct bpf_sock_ops *ops, struct settings *settings,
 					   struct counters *counted, __u64 bytes)
 {
-	char name[ALGORITHM_NAME_LENGTH];
+	char *name = settings->congestion_control;
 
-	__builtin_memcpy(name, settings->congestion_control, sizeof name);
-	if (bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof name)) {
+	if (bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, ALGORITHM_NAME_LENGTH)) {
 		COUNT(counted, algorithm_failures, 1);
 		return ALGORITHM_REFUSED;
 	}
@@ -165,7 +188,7 @@ static __always_inline __u32 set_algorithm(struct bpf_sock_ops *ops, struct sett
 static __always_inline void begin(struct bpf_sock_ops *ops)
 {
 	struct settings *settings = settings_for(ops);
-	struct connection *connection = NULL;
+	struct connection *connection;
 	__u32 window, algorithm = ALGORITHM_NONE;
 	struct counters *counted;
 	struct bpf_sock *sk;
@@ -181,8 +204,9 @@ static __always_inline void begin(struct bpf_sock_ops *ops)
 		algorithm = set_algorithm(ops, settings, counted, 0);
 
 	sk = ops->sk;
-	if (sk)
-		connection = bpf_sk_storage_get(&connections_1, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!sk)
+		return;
+	connection = bpf_sk_storage_get(&connections_1, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!connection) {
 		COUNT(counted, storage_failures, 1);
 		return;
@@ -211,6 +235,7 @@ static __always_inline void round_trip(struct bpf_sock_ops *ops, bool with_queue
 {
 	struct connection *connection;
 	__u64 acked, received, written, bytes;
+	struct counters *counted;
 	struct bpf_sock *sk = ops->sk;
 
 	if (!sk)
@@ -231,8 +256,8 @@ static __always_inline void round_trip(struct bpf_sock_ops *ops, bool with_queue
 	if (bytes < connection->given.min_bytes)
 		return;
 	connection->bytes_before = bytes;
-	connection->algorithm = set_algorithm(ops, &connection->given,
-					      bpf_map_lookup_elem(&counters_1, &connection->given.prefix), bytes);
+	counted = or_uncounted(bpf_map_lookup_elem(&counters_1, &connection->given.prefix));
+	connection->algorithm = set_algorithm(ops, &connection->given, counted, bytes);
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_RTT_CB_FLAG);
 }
 

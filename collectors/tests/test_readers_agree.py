@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from tidegate_edge.preflight import version_of
 from tidegate_edge.schemas.rows import ROW, read_rows
 from tidegate_edge.sockets import netns as namespaces
 from tidegate_edge.sockets.addresses import FULL
@@ -20,7 +21,12 @@ from tidegate_edge.sockets.reader import NetlinkReader
 from tidegate_edge.sockets.rows import Origin
 from tidegate_edge.sockets.traffic import INTRA_POP, NEAR, Classifier
 
-pytestmark = pytest.mark.root
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(
+        version_of(os.uname().release) < (5, 12), reason="iterators give no cookies before Linux 5.12"
+    ),
+]
 
 WHOLE = Origin("ams1", "edge1", FULL)
 CUT = Origin("ams1", "edge1", classifier=Classifier([(network, INTRA_POP) for network in NEAR]))

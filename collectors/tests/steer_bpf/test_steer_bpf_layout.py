@@ -1,5 +1,6 @@
 """Settings as bytes for the kernel, without and with it."""
 
+import struct
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 import pytest
@@ -31,6 +32,8 @@ SETTINGS = st.builds(
     SEGMENTS,
     st.integers(0, (1 << 64) - 1),
 )
+# Of linux/bpf_common.h and linux/bpf.h.
+CLASS, ST, STX, SIZE, DOUBLE_WORD, FRAME = 0x07, 0x02, 0x03, 0x18, 0x18, 10
 GENERATIONS = st.from_regex(r"[0-9a-f]{16}", fullmatch=True)
 
 
@@ -98,3 +101,29 @@ def test_objects_have_no_constants_whose_types_linux_5_10_refuses(path):
     if not path.is_file():
         pytest.skip("no clang: no BPF objects")
     assert b"\0.rodata" not in path.read_bytes()
+
+
+def instructions(elf):
+    """Those of both programs, the ELF section `sockops` (elf(5))."""
+    table, size, number, names = struct.unpack_from("<Q10xHHH", elf, 40)
+    sections = [struct.unpack_from("<I20xQQ", elf, table + at * size) for at in range(number)]
+    strings = sections[names][1]
+    (found,) = [
+        elf[offset : offset + length]
+        for name, offset, length in sections
+        if elf.startswith(b"sockops\0", strings + name)
+    ]
+    return found
+
+
+def test_the_stack_is_written_by_eight_bytes_which_linux_6_1_demands_of_those_without_cap_perfmon():
+    if not program.OBJECT.is_file():
+        pytest.skip("no clang: no BPF objects")
+    stores = {
+        (code, register, offset)
+        for code, registers, offset, _ in struct.iter_unpack(
+            "<BBhi", instructions(program.OBJECT.read_bytes())
+        )
+        if code & CLASS in {ST, STX} and (register := registers & 0xF) == FRAME and code & SIZE != DOUBLE_WORD
+    }
+    assert stores == set()

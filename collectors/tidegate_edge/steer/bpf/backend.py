@@ -1,11 +1,13 @@
 """The BPF backend: attach, apply, read back, remove. Only wires."""
 
+import errno
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from tidegate_edge.libbpf import descriptors
+from tidegate_edge.libbpf.capability import may_use_bpf
 from tidegate_edge.libbpf.library import library
 from tidegate_edge.steer.claims import Settings
 from tidegate_edge.steer.prefix import Prefix
@@ -199,4 +201,6 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno == errno.EPERM and not may_use_bpf():
+            raise Unavailable(f"it takes {NEEDS.capabilities}, which this process lacks", NEEDS) from error
         raise Unavailable(f"{what}: {error.strerror}", NEEDS) from error
