@@ -1,8 +1,9 @@
 """A ClickHouse server for tests: the embedded engine behind that part of ClickHouse's HTTP interface that is needed.
 
 A server's binary comes from no package manager that the test machines have. Queries, settings, formats and errors
-are a real ClickHouse's; only the transport's far end is ours. Started as a program it prints its port and serves
-until its standard input ends. User `default` has no password, user `reader` has `s3cret`.
+are a real ClickHouse's; only the transport's far end is ours. Started as a program, by itself or with a directory to
+keep its tables in and a port, it prints its port and serves until its standard input ends. User `default` has no
+password, user `reader` has `s3cret`.
 """
 
 import base64
@@ -14,10 +15,12 @@ from pathlib import Path
 from threading import Lock, Thread
 from urllib.parse import parse_qs, urlsplit
 
+import lz4.frame
 import zstandard
 from chdb import connect
 
 PASSWORDS = {"default": "", "reader": "s3cret"}
+DECOMPRESS = {"zstd": zstandard.decompress, "lz4": lz4.frame.decompress}
 OF_THE_TRANSPORT = {
     "client_protocol_version", "database", "enable_http_compression", "http_headers_progress_interval_ms", "query",
     "query_id", "send_progress_in_http_headers", "session_id", "wait_end_of_query", "compress", "buffer_size",
@@ -26,7 +29,7 @@ OF_THE_TRANSPORT = {
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    engine = connect(":memory:")
+    engine = connect(sys.argv[1] if len(sys.argv) > 1 else ":memory:")
     one_at_a_time = Lock()
 
     def do_POST(self):
@@ -61,13 +64,20 @@ class Handler(BaseHTTPRequestHandler):
             n: v for n, v in given.items() if n not in OF_THE_TRANSPORT and not n.startswith("param_")
         }
         clause = ", ".join(f"{name} = '{value}'" for name, value in settings.items())
-        sql = given["query"] if "query" in given else body.decode()
+        if "query" in given:
+            sql = given["query"]
+        else:  # the driver puts an insert's data behind its query
+            head = re.match(rb"INSERT INTO [^\n]* FORMAT \w+\n", body) or re.match(rb".*", body, re.DOTALL)
+            sql, body = head[0].decode(), body[head.end() :]
         if insert := re.fullmatch(r"(INSERT INTO .*?)\s+FORMAT (\w+)\s*", sql, re.DOTALL):
             with tempfile.NamedTemporaryFile() as file:
                 Path(file.name).write_bytes(body)
                 if " FROM input(" in insert[1]:  # the embedded engine has the body in a file
                     of_file = f" FROM file('{file.name}', '{insert[2]}', "
-                    return self.engine.query(insert[1].replace(" FROM input(", of_file), "Null").bytes()
+                    select = insert[1].replace(" FROM input(", of_file)
+                    return self.engine.query(
+                        f"{select} SETTINGS {clause}" if clause else select, "Null"
+                    ).bytes()
                 from_file = f"{insert[1]} FROM INFILE '{file.name}'" + (
                     f" SETTINGS {clause}" if clause else ""
                 )
@@ -85,7 +95,7 @@ class Handler(BaseHTTPRequestHandler):
             data = b"".join(parts)
         else:
             data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        return zstandard.decompress(data) if self.headers.get("Content-Encoding") == "zstd" else data
+        return DECOMPRESS.get(self.headers.get("Content-Encoding"), bytes)(data)
 
     def reply(self, status, content):
         self.send_response(status)
@@ -100,8 +110,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    Handler.engine.query("CREATE DATABASE tidegate")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    Handler.engine.query("CREATE DATABASE IF NOT EXISTS tidegate")
+    with ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 else 0), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         print(server.server_port, flush=True)
         sys.stdin.read()

@@ -215,7 +215,7 @@ def test_killed_ten_times_between_insert_and_commit_no_row_is_lost_or_doubled(ka
     for turn in range(10):
         produce(kafka, topic.name, map(message, range(made, made + 90)))
         made += 90
-        step = ("insert_rows", "insert_rows", "finish", "claim")[turn % 4]
+        step = ("insert_days", "insert_days", "finish", "claim")[turn % 4]
         killed = run(step, chance.uniform(0, 1.2))
         assert killed.returncode == -signal.SIGKILL, (seed, turn, killed.stderr)
     finished = run("none", 0)

@@ -124,7 +124,7 @@ def counting(call):
             os.kill(os.getpid(), signal.SIGKILL)
     return wrapped
 
-for step in ("insert_rows", "insert_records"):
+for step in ("insert_days", "insert_records"):
     setattr(kafka_ingest, step, counting(getattr(kafka_ingest, step)))
 with open_store(dsn) as client, open_topic(parse_topic(address), {}) as reader:
     kafka_ingest.ingest_topic(client, reader, follow=False)

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from typing import Final
@@ -17,6 +17,7 @@ from tidegate.telemetry.native import COLUMNS, NativeBlock
 TABLE: Final = "socket_samples"
 _INTO: Final = f"INSERT INTO {TABLE} ({', '.join(COLUMNS)})"
 _PIPE_BYTES: Final = 2**20  # as large as Linux lets any user make one (/proc/sys/fs/pipe-max-size)
+_DAY_NS: Final = 86_400 * 10**9
 _TOKEN: Final = re.compile(r"[0-9a-f]{64}")
 # A token's insert is one block, whatever its rows, and never waits in the server's memory.
 _SETTINGS: Final = {
@@ -64,6 +65,27 @@ def insert_rows(
     clause = ", ".join(f"{name} = '{value}'" for name, value in settings.items())
     with _piped(block.data, on_taken) as path:
         client.command(f"{_INTO} FROM INFILE '{path}' SETTINGS {clause} FORMAT Native")
+
+
+def insert_days(client: Client, block: NativeBlock, token: str, days: Collection[int] | None) -> None:
+    """As `insert_rows`; with `days`, which are since the epoch, only rows of these, chosen by the server."""
+    if days is None:
+        insert_rows(client, block, token)
+        return
+    if not _TOKEN.fullmatch(token):
+        raise ValueError(token)
+    types = client.query(
+        "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {table:String}",
+        parameters={"table": TABLE},
+    ).result_rows
+    structure = ", ".join(f"{name} {kind}" for name, kind in types if name in COLUMNS).replace("'", "\\'")
+    chosen = ", ".join(map(str, sorted(days)))
+    client.command(
+        f"{_INTO} SELECT {', '.join(COLUMNS)} FROM input('{structure}')"  # noqa: S608 - names and numbers of our own
+        f" WHERE intDiv(toUnixTimestamp64Nano(observed_at), {_DAY_NS}) IN ({chosen}) FORMAT Native",
+        data=bytes(block.data),
+        settings=_SETTINGS | {"insert_deduplication_token": token},
+    )
 
 
 @contextmanager

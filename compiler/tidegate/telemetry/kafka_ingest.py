@@ -10,9 +10,10 @@ While the store takes one block the next one is gathered and decoded; it is clai
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle
 from typing import Final
 
@@ -23,7 +24,8 @@ from tidegate.schemas.records import Records
 from tidegate.schemas.rows import ROW_LENGTH
 from tidegate.telemetry.block import BLOCK_ROWS
 from tidegate.telemetry.decode import decode
-from tidegate.telemetry.insertion import insert_rows
+from tidegate.telemetry.hollow_tokens import TIMES, Sample, insert_all, may_be_hollow, sample_of
+from tidegate.telemetry.insertion import TABLE, insert_days
 from tidegate.telemetry.kafka_batch import Batch
 from tidegate.telemetry.kafka_consumer import TopicReader
 from tidegate.telemetry.kafka_ledger import Claim, claim, finish, progress_of
@@ -68,13 +70,15 @@ class KafkaReport:
 class _Decoded:
     """A block on its way: its offsets, its admitted rows, and what it adds to the report.
 
-    `block` holds `sockets` rows; `rows` are those of all kinds. `due` is for its counters: its memory is another's.
+    `block` holds `sockets` rows; `rows` are those of all kinds. `samples`, by table, where the store may drop what
+    it lacks. `due` is for its counters: its memory is another's.
     """
 
     claim: Claim
     block: NativeBlock
     sockets: int
     records: dict[RecordFormat, Records]
+    samples: dict[str, Sample | None]
     due: Batch
     rows: int
     left_out: Counter[str]
@@ -115,17 +119,20 @@ def ingest_topic(
 
     progress = progress_of(client, reader.topic_id)
     spools = read_spools(client, reader.topic_id)
+    doubted = frozenset(table for table in TIMES if may_be_hollow(client, table))
     blocks = NativeBlock(), NativeBlock()
     with ThreadPoolExecutor(1) as engine:
         for open_claim in progress.open:
-            again = _decode(reader.read_again(open_claim.ranges, Batch(spools)), open_claim, blocks[0])
+            again = _decode(
+                reader.read_again(open_claim.ranges, Batch(spools)), open_claim, blocks[0], doubted
+            )
             report.repeated += again.rows
             loaded(_insert(client, reader.topic, again))
         reader.start(progress.next)
         loading: Future[_Decoded] | None = None
         turns = cycle(blocks)
         for due in _due(reader, spools, follow=follow, block_s=block_s, stopped=stopped):
-            found = _decode(due, due.claim(reader.topic_id), next(turns)) if due else None
+            found = _decode(due, due.claim(reader.topic_id), next(turns), doubted) if due else None
             if loading is not None and (found is not None or loading.done()):
                 loaded(loading.result())
                 loading = None
@@ -158,7 +165,7 @@ def _due(
             return
 
 
-def _decode(due: Batch, claimed: Claim, into: NativeBlock) -> _Decoded:
+def _decode(due: Batch, claimed: Claim, into: NativeBlock, doubted: Collection[str]) -> _Decoded:
     now_ns = time.time_ns()
     earliest_ns = now_ns // _DAY_NS * _DAY_NS - OLDEST_NS
     judged = decode(due.rows, into, now_ns, earliest_ns=earliest_ns)
@@ -169,7 +176,11 @@ def _decode(due: Batch, claimed: Claim, into: NativeBlock) -> _Decoded:
         records[kind] = admitted.rows
         left_out.update(admitted.left_out)
     count = judged.count + sum(map(len, records.values()))
-    return _Decoded(claimed, into, judged.count, records, due, count, left_out)
+    rows_of = {RECORD_KINDS[kind].table: rows for kind, rows in records.items()}
+    samples = {table: sample_of(table, rows) for table, rows in rows_of.items() if table in doubted}
+    if TABLE in doubted:
+        samples[TABLE] = sample_of(TABLE, due.rows, judged.good)
+    return _Decoded(claimed, into, judged.count, records, samples, due, count, left_out)
 
 
 def _load(client: Client, topic: str, found: _Decoded) -> _Decoded:
@@ -180,9 +191,10 @@ def _load(client: Client, topic: str, found: _Decoded) -> _Decoded:
 def _insert(client: Client, topic: str, found: _Decoded) -> _Decoded:
     token = found.claim.token
     if found.sockets:
-        insert_rows(client, found.block, token)
-    for kind, rows in found.records.items():
-        insert_records(client, RECORD_KINDS[kind], token, rows)
+        insert_all(client, token, found.samples.get(TABLE), partial(insert_days, client, found.block))
+    for name, rows in found.records.items():
+        kind = RECORD_KINDS[name]
+        insert_all(client, token, found.samples.get(kind.table), partial(insert_records, client, kind, rows))
     write_spools(client, found.claim.topic_id, found.due.came, time.time_ns())
     finish(client, topic, found.claim)
     return found

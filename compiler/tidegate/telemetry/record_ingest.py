@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from clickhouse_connect.driver.client import Client
 
 from tidegate.errors import Failure
 from tidegate.schemas.records import Records
+from tidegate.telemetry.hollow_tokens import insert_all, may_be_hollow, sample_of
 from tidegate.telemetry.record import RecordKind
 from tidegate.telemetry.record_insertion import insert_records
 from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat
@@ -125,7 +127,8 @@ def _known(client: Client, tokens: list[str]) -> set[str]:
 
 def _insert(client: Client, path: Path, kind: RecordKind, token: str, rows: Records) -> None:
     """The block, then its entry in the ledger: after a crash between the two the token makes the insert a no-op."""
-    insert_records(client, kind, token, rows)
+    sample = sample_of(kind.table, rows) if may_be_hollow(client, kind.table) else None
+    insert_all(client, token, sample, partial(insert_records, client, kind, rows))
     client.command(
         "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
         parameters={"token": token, "file": path.name, "added": len(rows)},

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,8 @@ from clickhouse_connect.driver.client import Client
 from tidegate.errors import Failure
 from tidegate.telemetry.block import Block
 from tidegate.telemetry.decode import check, decode
-from tidegate.telemetry.insertion import TABLE, another, insert_rows
+from tidegate.telemetry.hollow_tokens import Sample, insert_all, may_be_hollow, sample_of
+from tidegate.telemetry.insertion import TABLE, another, insert_days, insert_rows
 from tidegate.telemetry.native import NativeBlock
 from tidegate.telemetry.record_ingest import MAX_DAYS, Loaded
 
@@ -31,11 +33,15 @@ _HELD: Final = 4  # decoded blocks in memory, 84 MB each
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """A block of a file that was read to its end: what it holds, the token made of that, and its admitted rows."""
+    """A block of a file that was read to its end: what it holds, the token made of that, and its admitted rows.
+
+    `sample` is of them, where the store may drop what it lacks.
+    """
 
     digest: str
     token: str
     rows: int
+    sample: Sample | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +62,15 @@ class _Insert:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """One file on its way, and the memory that its blocks take in turn."""
+    """One file on its way, and the memory that its blocks take in turn.
+
+    `doubted`: the store's tokens may stand for nothing.
+    """
 
     path: Path
     read: Reader
     now_ns: int
+    doubted: bool
     hashing: ThreadPoolExecutor
     blocks: tuple[NativeBlock, ...]
 
@@ -79,7 +89,8 @@ def ingest_rows(client: Client, path: Path, read: Reader, on_progress: Callable[
     """
     with ExitStack() as stack:
         hashing = stack.enter_context(ThreadPoolExecutor(1))
-        load = _Load(path, read, time.time_ns(), hashing, tuple(NativeBlock() for _ in range(_HELD)))
+        doubted = may_be_hollow(client, TABLE)
+        load = _Load(path, read, time.time_ns(), doubted, hashing, tuple(NativeBlock() for _ in range(_HELD)))
         verified, left_out = _verify(load)
         total = sum(block.rows for block in verified)
         known = _known(client, [block.token for block in verified])
@@ -112,7 +123,8 @@ def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
         left_out.update(block.left_out)
         left_out.update(judged.left_out)
         days |= judged.days
-        found.append(_Verified(digest.result(), _token(index, digest.result()), judged.count))
+        sample = sample_of(TABLE, block.rows, judged.good) if load.doubted else None
+        found.append(_Verified(digest.result(), _token(index, digest.result()), judged.count, sample))
     if len(days) > MAX_DAYS:
         raise Failure(
             f"{load.path}: its rows lie on {len(days)} different days, more than {MAX_DAYS}",
@@ -155,7 +167,9 @@ def _start(lane: _Lane, filled: NativeBlock, block: _Verified) -> _Insert:
     taken = Future[None]()
 
     def insert() -> None:
-        if block.rows:
+        if block.sample is not None:
+            insert_all(lane.client, block.token, block.sample, partial(insert_days, lane.client, filled))
+        elif block.rows:
             insert_rows(lane.client, filled, block.token, lambda: taken.set_result(None))
 
     return _Insert(lane.thread.submit(insert), taken)
