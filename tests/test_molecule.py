@@ -15,7 +15,10 @@ SCENARIOS = {
         ("mol1", "mol2"),
         ("dry_run", "converge", "idempotence", "verify", "lifecycle", "stop", "uninstall", "destroy"),
     ),
-    "telemetry": (("tel1", "tel2"), ("dry_run", "converge", "idempotence", "verify", "uninstall", "destroy")),
+    "telemetry": (
+        ("tel1", "tel2"),
+        ("dry_run", "converge", "idempotence", "verify", "edge_logs", "uninstall", "destroy"),
+    ),
 }
 
 
