@@ -107,6 +107,8 @@ def test_the_commands_ask_the_daemon(running):
     assert f"not confirmed: {SECOND} goes back to {FIRST}" in host.agent("status").stdout
     assert host.agent("confirm").stdout == f"generation {SECOND} stays\n"
     assert f"{CLAIM} of generation {SECOND}, by routes" in host.agent("why", "198.18.7.9").stdout
+    assert host.agent("rollback", "--dry-run").stdout == "would change: 1 replaced, 0 unchanged\n"
+    assert window(host) == 32
     assert host.agent("rollback").stdout == "routes: 1 replaced, 0 unchanged\n"
     assert host.agent("confirm", check=False).returncode == 1
     assert host.agent("flush").stdout == "routes: 1 removed, 0 unchanged\n"

@@ -65,7 +65,8 @@ def status(told: Told, _request: Request) -> Answer:
     document = status_document(told)
     matches = document["matches"]
     file = document["steering_file"]
-    if file["error"]:
+    # A host to which no generation came yet, or that was flushed, needs no file.
+    if file["error"] and (file["present"] or document["generation"]):
         return Answer(
             BAD_INPUT, document, file["error"], "the last good generation stays; write the file again"
         )
@@ -135,8 +136,13 @@ def confirm(told: Told, _request: Request) -> Answer:
     return Answer(0, {"generation": told.lifecycle.confirm(), "confirmed": True})
 
 
-def roll_back(told: Told, _request: Request) -> Answer:
+def roll_back(told: Told, request: Request) -> Answer:
     """The generation before comes back."""
+    if request.arguments.get("dry_run"):
+        steering, foreseen = told.lifecycle.foresee_roll_back()
+        backend = told.lifecycle.reconciler.backend.name
+        name = steering.generation if steering else None
+        return Answer(0, applied_document(name, backend, foreseen, None))
     return _changed(told, told.lifecycle.roll_back())
 
 

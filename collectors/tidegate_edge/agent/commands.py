@@ -50,7 +50,6 @@ state_option = _path_option(
 socket_option = _path_option(
     "--socket", None, f"Of the daemon. [default: {SOCKET}, or {SOCKET_NAME} in a --state-dir that is given]"
 )
-pins_option = _path_option("--pins", PINS, "Where BPF's objects are pinned.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would change; change nothing.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
@@ -83,7 +82,7 @@ def check(file: Path, as_json: bool) -> None:
     help="How to steer; auto: bpf where the host allows it.",
 )  # fmt: skip
 @_path_option("--cgroup", None, "Where BPF is attached. [default: the root of the cgroup2 hierarchy]")
-@pins_option
+@_path_option("--pins", PINS, "Where BPF's objects are pinned.")
 @click.option("--per-request", is_flag=True, help="BPF counts anew for each request of a connection.")
 @click.option(
     "--on-stop", type=click.Choice(["keep", "remove"]), default="keep", show_default=True,
@@ -144,22 +143,26 @@ def confirm(state_dir: Path, socket: Path | None, as_json: bool) -> None:
     _print(answer, lambda document: [f"generation {document['generation']} stays"], as_json=as_json)
 
 
-@commands.command(epilog="Example: tidegate-agent rollback")
+@commands.command(epilog="Example: tidegate-agent rollback --dry-run")
 @state_option
 @socket_option
+@dry_run_option
 @json_option
-def rollback(state_dir: Path, socket: Path | None, as_json: bool) -> None:
+def rollback(state_dir: Path, socket: Path | None, dry_run: bool, as_json: bool) -> None:
     """Go back to the generation confirmed before; exits 1 where there is none."""
-    _print(need(_socket(socket, state_dir), "rollback"), _change_lines(dry_run=False), as_json=as_json)
+    answer = need(_socket(socket, state_dir), "rollback", {"dry_run": dry_run})
+    _print(answer, _change_lines(dry_run), as_json=as_json)
 
 
 @commands.command(epilog="Example: tidegate-agent flush --dry-run")
 @state_option
 @socket_option
-@pins_option
+@_path_option(
+    "--pins", None, "Without a daemon: where BPF's objects are. [default: wherever daemons pinned some]"
+)
 @dry_run_option
 @json_option
-def flush(state_dir: Path, socket: Path | None, pins: Path, dry_run: bool, as_json: bool) -> None:
+def flush(state_dir: Path, socket: Path | None, pins: Path | None, dry_run: bool, as_json: bool) -> None:
     """Remove all that the agent set, and put the host's own default back."""
     answer = ask(_socket(socket, state_dir), "flush", {"dry_run": dry_run})
     if answer:
@@ -174,15 +177,17 @@ def flush(state_dir: Path, socket: Path | None, pins: Path, dry_run: bool, as_js
 @socket_option
 @json_option
 def status(steering: Path, state_dir: Path, socket: Path | None, as_json: bool) -> None:
-    """Read the kernel back; exits 1 where it does not match."""
+    """Read the kernel back; exits 1 where it does not match, 0 where nothing is applied and nothing is to be."""
     answer = ask(_socket(socket, state_dir), "status")
     if answer:
         _print(answer, documents.status_lines, as_json=as_json)
         return
-    document = status_directly(steering, state_dir)
-    show(document, status_lines(document), as_json=as_json)
-    if not document["matches"]:
+    done = status_directly(steering, state_dir)
+    show(done.document, status_lines(done.document), as_json=as_json)
+    if done.document["matches"] is False:
         sys.exit(ANSWER_IS_NO)
+    if done.trouble:
+        raise done.trouble
 
 
 @commands.command(epilog="Example: tidegate-agent why 198.51.100.7")

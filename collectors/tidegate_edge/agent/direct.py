@@ -1,6 +1,6 @@
 """What a command does where no daemon runs: the kernel is changed by this process, by routes, under the lock."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,6 @@ import click
 
 from tidegate_edge.errors import MISSING_PART, Failure
 from tidegate_edge.steer.algorithms import read_default, require_algorithms, require_default_allowed
-from tidegate_edge.steer.bpf import BpfBackend
 from tidegate_edge.steer.claims import NOTHING_WANTED, Wanted, want
 from tidegate_edge.steer.default import DefaultChange, decide_default, make_default, read_memory
 from tidegate_edge.steer.generations import (
@@ -27,10 +26,12 @@ from tidegate_edge.steer.routes import in_order
 from tidegate_edge.steer.steering import read_file, read_steering, steering_of
 from tidegate_edge.steer.turn import turn_to_read, turn_to_write
 
+from .pinned import holding, holds, note, unpin
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a run did, and why what follows the routes could not be done, if so."""
+    """What a run did or found, and why what follows the routes could not be done or seen, if so."""
 
     document: Document
     trouble: Failure | None = None
@@ -42,9 +43,11 @@ def apply_directly(steering: Path, state: Path, *, dry_run: bool) -> Done:
     Raises:
         Failure: nothing was changed, and why.
     """
-    _refuse_beside_bpf()
     if not dry_run:
         require_net_admin()
+    unseen = _refuse_beside_bpf(state)
+    if unseen and not dry_run:
+        raise unseen
     with turn_to_read(state) if dry_run else turn_to_write(state):
         # Read inside the turn: a run that waited must not bring back an older generation.
         text = read_file(steering)
@@ -53,11 +56,18 @@ def apply_directly(steering: Path, state: Path, *, dry_run: bool) -> Done:
         if claims.default_congestion_control:
             require_default_allowed(claims.default_congestion_control)
         done = _change(claims.generation, want(claims), claims.default_congestion_control, state, dry_run)
-        return done if dry_run or done.trouble else _recorded(done, text, state)
+        if dry_run:
+            return Done(done.document, done.trouble or unseen)
+        return done if done.trouble else _recorded(done, text, state)
 
 
-def flush_directly(state: Path, pins: Path, *, dry_run: bool) -> Done:
+def flush_directly(state: Path, pins: Path | None, *, dry_run: bool) -> Done:
     """Remove all that the agent set, and put the host's own default back.
+
+    Args:
+        state: the state directory.
+        pins: of BPF's objects; None: wherever daemons left some.
+        dry_run: only tell what would go.
 
     Raises:
         Failure: the kernel does not answer.
@@ -66,42 +76,76 @@ def flush_directly(state: Path, pins: Path, *, dry_run: bool) -> Done:
         require_net_admin()
     with turn_to_read(state) if dry_run else _turn_if_there_is_one(state):
         done = _change(None, NOTHING_WANTED, None, state, dry_run)
-        if dry_run:
-            return done
         try:
-            BpfBackend(pins=pins).remove()
+            found = [each for each in (pins,) if holds(each)] if pins else holding(state)
+            if dry_run:
+                return _with_bpf(done, found)
+            for each in found:
+                unpin(each)
+            done = _with_bpf(done, found)
+            if not pins:
+                note((), state)
         except Failure as failure:
             return Done(done.document, failure)
         return done if done.trouble else _recorded(done, None, state)
 
 
-def status_directly(steering: Path, state: Path) -> Document:
-    """Read the kernel back.
+def status_directly(steering: Path, state: Path) -> Done:
+    """Read the kernel back. Where no steering file is, nothing is wanted.
 
     Raises:
         Failure: the file or the kernel can't be read, or BPF steers.
     """
-    _refuse_beside_bpf()
+    unseen = _refuse_beside_bpf(state)
     with turn_to_read(state):
-        claims = read_steering(steering)
-        wanted = want(claims)
+        claims = read_steering(steering) if _is_there(steering) else None
+        wanted = want(claims) if claims else NOTHING_WANTED
         plan = plan_for_host(wanted)
-        default = decide_default(claims.default_congestion_control, read_default(), read_memory(state))
-    return status_document(claims.generation, plan, wanted, default, interface_names())
+        algorithm = claims.default_congestion_control if claims else None
+        default = decide_default(algorithm, read_default(), read_memory(state))
+    document = status_document(
+        claims.generation if claims else None,
+        plan,
+        wanted,
+        default,
+        interface_names(),
+        bpf_seen=unseen is None,
+    )
+    return Done(document, unseen)
 
 
-def _refuse_beside_bpf() -> None:
-    """One owner of a prefix: what a daemon left to BPF, only a daemon changes."""
+def _is_there(path: Path) -> bool:
     try:
-        attached = BpfBackend().standing().attached
-    except Failure:  # no BPF here, or not for this user
-        return
-    if attached:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    except OSError:  # to read it says why
+        return True
+    return True
+
+
+def _refuse_beside_bpf(state: Path) -> Failure | None:
+    """One owner of a prefix: what a daemon left to BPF, only a daemon changes. Why that can't be told, if so."""
+    try:
+        found = holding(state)
+    except Failure as failure:
+        return failure
+    if found:
         raise Failure(
-            "this host is steered by BPF, which a daemon attached and only a daemon changes",
+            f"this host is steered by BPF ({found[0]}), which a daemon attached and only a daemon changes",
             help="start it: `systemctl start tidegate-agent`; `tidegate-agent flush` removes all without it",
             exit_code=MISSING_PART,
         )
+    return None
+
+
+def _with_bpf(done: Done, pins: Sequence[Path]) -> Done:
+    """The report, with the directories whose pins go."""
+    document = done.document | {
+        "changed": done.document["changed"] or bool(pins),
+        "bpf_removed": [str(each) for each in pins],
+    }
+    return Done(document, done.trouble)
 
 
 def _change(generation: str | None, wanted: Wanted, default: str | None, state: Path, dry_run: bool) -> Done:

@@ -121,6 +121,15 @@ class Lifecycle:
         ledger = rolled_back(self._ledger)
         return self._change(ledger, self._recall(ledger.current))
 
+    def foresee_roll_back(self) -> tuple[Steering | None, Applied]:
+        """The generation before, None: nothing of ours, and what `roll_back` would change; changes nothing.
+
+        Raises:
+            Failure: there is none, or the host can't be read.
+        """
+        steering = self._recall(rolled_back(self._ledger).current)
+        return steering, self.reconciler.foresee(steering)
+
     def revert_if_due(self) -> bool:
         """Go back where a generation was not confirmed in time; says whether it was so.
 

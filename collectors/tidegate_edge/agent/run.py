@@ -2,6 +2,7 @@
 
 import grp
 import os
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from .learning import Learning
 from .lifecycle import Lifecycle
 from .listener import listen
 from .peer import Access
+from .pinned import holds, note, noted, unpin
 from .printing import tell
 from .reconcile import Reconciler
 from .starving import Starving
@@ -77,6 +79,9 @@ def run_daemon(settings: Settings) -> None:
     with ExitStack() as ends:
         # For as long as it runs: two owners would undo each other's work.
         ends.enter_context(turn_to_write(settings.state, PATIENCE_S))
+        earlier = _noted(settings.state)
+        if settings.backend != ROUTES:  # before anything is pinned: what is there is then always found
+            _note((*earlier, settings.pins), settings.state)
         choice = choose(settings.backend, backends(settings))
         click.echo(f"tidegate-agent: steers by {choice.backend.name}: {choice.why}", err=True)
         watch = ends.enter_context(closing(Watch())) if choice.backend.follows_routing else None
@@ -85,6 +90,7 @@ def run_daemon(settings: Settings) -> None:
         learning = ends.enter_context(closing(Learning(reconciler, settings.state)))
         _resume(lifecycle)
         _leave_to(choice)
+        _leave_pins(earlier, settings.pins, settings.state)
         listener = ends.enter_context(listen(settings.socket, access.group))
         ends.callback(settings.socket.unlink, missing_ok=True)
         told = Told(
@@ -127,6 +133,36 @@ def _leave_to(choice: Choice) -> None:
         return
     try:
         choice.other.remove()
+    except Failure as failure:
+        tell(failure)
+
+
+def _noted(state: Path) -> tuple[Path, ...]:
+    try:
+        return noted(state)
+    except Failure as failure:
+        tell(failure)
+        return ()
+
+
+def _leave_pins(earlier: Sequence[Path], here: Path, state: Path) -> None:
+    """Have nothing pinned but by this daemon; what can't be removed stays noted."""
+    holding = []
+    for pins in dict.fromkeys((*earlier, here)):
+        try:
+            if pins != here:
+                unpin(pins)
+            if holds(pins):
+                holding.append(pins)
+        except Failure as failure:
+            tell(failure)
+            holding.append(pins)
+    _note(holding, state)
+
+
+def _note(directories: Iterable[Path], state: Path) -> None:
+    try:
+        note(directories, state)
     except Failure as failure:
         tell(failure)
 

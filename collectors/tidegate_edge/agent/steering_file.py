@@ -26,9 +26,11 @@ class SteeringFile:
         self._known: tuple[object, Document] | None = None
 
     def document(self) -> Document:
-        """Its path, and its generation or what ails it."""
+        """Its path, whether it is there, and its generation or what ails it."""
         try:
             found = self._path.stat()
+        except FileNotFoundError:
+            return self._read() | {"present": False}
         except OSError:
             return self._read()  # which says why
         if not stat.S_ISREG(found.st_mode):  # a pipe would hold the daemon up
@@ -48,4 +50,4 @@ class SteeringFile:
             return self._says(error=failure.message)
 
     def _says(self, generation: str | None = None, error: str | None = None) -> Document:
-        return {"path": str(self._path), "generation": generation, "error": error}
+        return {"path": str(self._path), "present": True, "generation": generation, "error": error}

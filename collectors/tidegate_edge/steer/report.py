@@ -12,6 +12,11 @@ from .routes import Notice, Plan
 from .text import describe
 
 BACKEND: Final = "routes"
+VERDICTS: Final = {
+    True: "the kernel matches",
+    False: "the kernel does not match",
+    None: "the routes match, as far as can be seen,",
+}
 Document: TypeAlias = dict[str, Any]
 
 
@@ -57,16 +62,32 @@ def change_document(
 
 
 def status_document(
-    generation: str, plan: Plan, wanted: Wanted, default: DefaultChange, interfaces: Mapping[int, str]
+    generation: str | None,
+    plan: Plan,
+    wanted: Wanted,
+    default: DefaultChange,
+    interfaces: Mapping[int, str],
+    *,
+    bpf_seen: bool,
 ) -> Document:
-    """What `status` prints: each claimed prefix, and whether the kernel holds what is wanted."""
+    """What `status` prints: each claimed prefix, and whether the kernel holds what is wanted.
+
+    Args:
+        generation: steering.json's; None where there is none.
+        plan: what would have to be done.
+        wanted: settings by prefix.
+        default: the default algorithm, found and to be.
+        interfaces: names by index.
+        bpf_seen: whether it is known that no BPF of the agent's steers; else `matches` is None where the routes fit.
+    """
     wanted_prefixes = {route.prefix for route in plan.after}
     claimed = set(wanted.settings) | {each.prefix for each in plan.not_applied}
     drifted_default = default.before != default.after
+    fits = not plan.changes and not drifted_default
     return {
         "generation": generation,
         "backend": BACKEND,
-        "matches": not plan.changes and not drifted_default,
+        "matches": None if fits and not bpf_seen else fits,
         "claims": [
             {
                 "prefix": str(prefix),
@@ -97,6 +118,9 @@ def change_lines(document: Document, *, dry_run: bool) -> list[str]:
     counts = [f"{len(document[kind])} {kind}" for kind in ("added", "replaced", "removed") if document[kind]]
     counts.append(f"{document['unchanged']} unchanged")
     lines = [f"{'would change' if dry_run else document['backend']}: {', '.join(counts)}"]
+    lines += [
+        f"bpf: {'would remove' if dry_run else 'removed'} {each}" for each in document.get("bpf_removed", ())
+    ]
     if default["changed"]:
         lines.append(f"default congestion control: {default['before']} -> {default['after']}")
     return (
@@ -119,9 +143,13 @@ def status_lines(document: Document) -> list[str]:
             f"default congestion control: {default['found']}, wanted {default['wanted'] or 'the one before'}"
         )
     holds = sum(each["state"] == "holds" for each in claims)
-    verdict = "the kernel matches" if document["matches"] else "the kernel does not match"
+    if document["generation"] is None and document["matches"] is not False:
+        first = "no steering file, and no routes of the agent's: nothing is applied"
+    else:
+        verdict = f"{VERDICTS[document['matches']]} generation {document['generation'] or 'none'}"
+        first = f"{verdict}: {holds} prefixes hold"
     return [
-        f"{verdict} generation {document['generation']}: {holds} prefixes hold",
+        first,
         *lines,
         *_remarks(document),
     ]
