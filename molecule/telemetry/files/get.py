@@ -11,7 +11,7 @@ def main() -> None:
     """Ask each address so many times for /body."""
     times, length, *addresses = sys.argv[1:]
     for address in addresses:
-        connection = http.client.HTTPConnection(address, timeout=30)
+        connection = http.client.HTTPConnection(address, 80, timeout=30)
         for _ in range(int(times)):
             connection.request("GET", "/body")
             answer = connection.getresponse()
