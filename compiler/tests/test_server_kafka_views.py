@@ -4,6 +4,7 @@ The embedded engine makes the very tables and views, the Kafka engine's too, who
 its reading does not start. So messages are put where the engine would put them: into the table behind it.
 """
 
+import re
 import time
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from tidegate.telemetry.schema_topics import OLDEST_DAYS, TOPICS
 from tidegate.telemetry.store import open_store
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
+PAGE = (Path(__file__).parents[2] / "docs" / "clickhouse.md").read_text()
 ROWS = 3000
 DAY_NS = 86_400 * 10**9
 BY_NAME = {topic.name: topic for topic in TOPICS}
@@ -223,6 +225,17 @@ def test_a_message_that_cannot_be_read_is_kept_with_its_place(client, kind):
     kept = client.query("SELECT * EXCEPT (received_at) FROM kafka_damaged").result_rows
     assert kept == [(f"tidegate.{kind}", 3, 17, "Cannot read all data", 5000, "r" * HEAD_BYTES)]
     assert (content(client, BY_NAME[kind].table), left_out(client)) == ([], {})
+
+
+def test_the_page_counts_what_is_there_twice(client, tmp_path):
+    emptied(client, "socket_samples")
+    (sql,) = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    rows = new_rows(50)
+    rows["observed_at_ns"], rows["cookie"] = time.time_ns(), np.arange(50)
+    names(rows, "pop", "host")
+    for first, twice in ((0, 0), (20, 30)):
+        feed(client, "sockets", rows.tobytes()[first * rows.itemsize :], tmp_path)
+        assert client.query(sql).result_rows == [(twice,)]
 
 
 @pytest.mark.parametrize("cut", [1, 100, 505])
