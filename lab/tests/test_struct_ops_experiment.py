@@ -18,7 +18,13 @@ from tidegate_lab.sender import Told
 from tidegate_lab.stall import stalled
 
 ON_TIME = Counters(offered=1000, lost=0, tail_dropped=0, delivered=1000, late_mean_us=50.0, late_max_us=900.0)
-STARVED = {"bbr": 30.0, "bbr_wrapped": 33.0, "bbr_raise": 70.0, "cubic": 60.0}  # Mbit/s
+STARVED = {
+    "bbr": 30.0,
+    "bbr_wrapped": 33.0,
+    "bbr_raise": 70.0,
+    "bbr_raise_bound": 60.0,
+    "cubic": 60.0,
+}  # Mbit/s
 
 
 def as_hoped():
@@ -60,7 +66,7 @@ def test_figures_are_medians_over_the_seeds_and_say_how_far_they_spread():
 
 
 def test_the_rule_holds_of_what_was_hoped_for():
-    assert hold(as_hoped()) == [True] * 8
+    assert hold(as_hoped()) == [True] * 12
 
 
 @pytest.mark.parametrize(
@@ -75,10 +81,12 @@ def test_the_rule_holds_of_what_was_hoped_for():
         (FREE[2], "bbr_raise", {"mbit_s": 85.0}, 6),
         (FREE[0], "bbr_raise", {"told": Told(10_000, 160, [], 5000, 20)}, 7),
         (Condition(20, 10), "bbr_raise", {"told": Told(10_000, 400, [], 5000, 20)}, 7),
+        (Condition(15, 15, buffer=0.5), "bbr_raise_bound", {"mbit_s": 40.0}, 8),
+        (Condition(10, 20), "bbr_raise_bound", {"told": Told(10_000, 400, [], 5000, 20)}, 11),
     ],
 )
 def test_a_number_that_breaks_the_rule_fails_its_claim_alone(condition, algorithm, change, failing):
-    assert hold(changed(condition, algorithm, **change)) == [number != failing for number in range(8)]
+    assert hold(changed(condition, algorithm, **change)) == [number != failing for number in range(12)]
 
 
 def test_less_than_two_runs_are_refused():
@@ -97,8 +105,8 @@ def test_the_command_shows_every_case_and_says_by_its_exit_code_whether_the_rule
     shown = CliRunner().invoke(main, ["struct_ops", "--seeds", "3"])
     assert shown.exit_code == exit_code
     lines = shown.output.splitlines()
-    assert len(lines) == 1 + len(CONDITIONS) * len(ALGORITHMS) + 8
-    assert lines[-7].startswith("FAILS" if spoilt else "holds")
+    assert len(lines) == 1 + len(CONDITIONS) * len(ALGORITHMS) + 12
+    assert lines[-11].startswith("FAILS" if spoilt else "holds")
     document = json.loads(CliRunner().invoke(main, ["struct_ops", "--seeds", "3", "--json"]).output)
     assert len(document["figures"]) == len(CONDITIONS) * len(ALGORITHMS)
     assert len(document["outcomes"]) == len(outcomes)

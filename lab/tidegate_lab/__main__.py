@@ -120,7 +120,7 @@ def struct_ops(seeds: int, as_json: bool) -> None:
     Example: python -m tidegate_lab struct_ops --seeds 2
     """
     outcomes = _measured(lambda: struct_ops_experiment.measure(seeds))
-    header = "algorithm    on/off ms  buffer   loss   Mbit/s (least-most)"
+    header = "algorithm       on/off ms  buffer   loss   Mbit/s (least-most)"
     lines = [f"{header}  1 MB: p5   p50   p95 s   again  in flight/path  raised"]
     figures = struct_ops_rule.figures(outcomes)
     for one in figures:
@@ -128,7 +128,7 @@ def struct_ops(seeds: int, as_json: bool) -> None:
         slices = f"{case.on_ms:g}/{case.off_ms:g}" if case.off_ms else "always on"
         share = "-" if one.share is None else f"{one.share:.2f}"
         lines.append(
-            f"{one.algorithm:<12} {slices:>9} {case.buffer:>7} {case.loss:>6} {one.mbit_s:>8.1f}"
+            f"{one.algorithm:<15} {slices:>9} {case.buffer:>7} {case.loss:>6} {one.mbit_s:>8.1f}"
             f" {f'({least:.1f}-{most:.1f})':>12} {one.p5_s:>16.2f} {one.p50_s:>5.2f} {one.p95_s:>5.2f}"
             f" {one.retransmitted:>9.1%} {share:>15} {one.raised:>7.1%}"
         )

@@ -22,7 +22,8 @@ from tidegate_lab.bpf import built, libbpf
 
 WRAPPED: Final = "bbr_wrapped"
 RAISE: Final = "bbr_raise"
-ALGORITHMS: Final = (WRAPPED, RAISE)
+RAISE_BOUND: Final = "bbr_raise_bound"
+ALGORITHMS: Final = (WRAPPED, RAISE, RAISE_BOUND)
 
 _NEEDS: Final = Needs(
     linux="6.10 or later with BBR",

@@ -1,8 +1,10 @@
-/* Two congestion control algorithms that are the kernel's BBR, called through its kfuncs (struct_ops).
+/* Congestion control algorithms that are the kernel's BBR, called through its kfuncs (struct_ops).
  *
  * `bbr_wrapped` is BBR and nothing else, to compare with. `bbr_raise` paces faster while less is in flight than BBR
  * believes the path holds, although bytes wait: the sender's CPU came late, and its pacing has to make up for it. The
- * idea is that of Elmenhorst and Aschenbruck, "2BRobust", arXiv 2601.05665; the bounds below are our own.
+ * idea is that of Elmenhorst and Aschenbruck, "2BRobust", arXiv 2601.05665; the bounds below are our own. After a stall
+ * nothing is in flight, and for a round trip no acknowledgement ends the haste: all of BBR's window, twice the path,
+ * may follow in one burst. `bbr_raise_bound` holds the window at the path meanwhile.
  *
  * The kernel must have BBR built in, or its module loaded before. Without TCP_CONG_NON_RESTRICTED only those with
  * CAP_NET_ADMIN choose these algorithms.
@@ -125,7 +127,9 @@ static __always_inline bool sender_holds_back(struct tcp_sock *tp, struct bbr *b
 	       tp->write_seq != tp->snd_nxt && 100 * flying < BELOW_PERCENT * path;
 }
 
-static __always_inline void control(struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs, bool may_raise)
+enum raising { NOT, FREELY, BOUND };
+
+static __always_inline void control(struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs, enum raising raising)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct bbr *bbr = (struct bbr *)tp->inet_conn.icsk_ca_priv;
@@ -139,15 +143,13 @@ static __always_inline void control(struct sock *sk, __u32 ack, int flag, const 
 		sender->path = path * tp->mss_cache;
 		sender->acks++;
 	}
-	if (!may_raise || !sender_holds_back(tp, bbr, path))
+	if (raising == NOT || !sender_holds_back(tp, bbr, path))
 		return;
 	rate = sk->sk_pacing_rate * RAISED_PERCENT / 100;
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = rate;
-	/* After a stall nothing is in flight, and for a round trip no acknowledgement ends the haste: without this bound
-	 * all of BBR's window, twice the path, would follow in one burst. */
-	if (tp->snd_cwnd > path + LEAST_WINDOW)
+	if (raising == BOUND && tp->snd_cwnd > path + LEAST_WINDOW)
 		tp->snd_cwnd = path + LEAST_WINDOW;
 	if (sender)
 		sender->raised++;
@@ -156,13 +158,19 @@ static __always_inline void control(struct sock *sk, __u32 ack, int flag, const 
 SEC("struct_ops")
 void BPF_PROG(wrapped_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs)
 {
-	control(sk, ack, flag, rs, false);
+	control(sk, ack, flag, rs, NOT);
 }
 
 SEC("struct_ops")
 void BPF_PROG(raising_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs)
 {
-	control(sk, ack, flag, rs, true);
+	control(sk, ack, flag, rs, FREELY);
+}
+
+SEC("struct_ops")
+void BPF_PROG(bound_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs)
+{
+	control(sk, ack, flag, rs, BOUND);
 }
 
 SEC("struct_ops")
@@ -223,3 +231,4 @@ void BPF_PROG(set_state, struct sock *sk, __u8 state)
 
 ALGORITHM(bbr_wrapped, wrapped_control);
 ALGORITHM(bbr_raise, raising_control);
+ALGORITHM(bbr_raise_bound, bound_control);

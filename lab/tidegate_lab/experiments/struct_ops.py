@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import IO, Final
 
-from tidegate_lab.algorithms import registered
+from tidegate_lab.algorithms import RAISE, RAISE_BOUND, WRAPPED, registered
 from tidegate_lab.direction import Counters
 from tidegate_lab.kernel import inside_namespace
 from tidegate_lab.link import End, link
@@ -24,7 +24,7 @@ from tidegate_lab.sender import PORT, READY, Told
 from tidegate_lab.shape import Shape
 from tidegate_lab.stall import Stall, stalled
 
-ALGORITHMS: Final = ("bbr", "bbr_wrapped", "bbr_raise", "cubic")
+ALGORITHMS: Final = ("bbr", WRAPPED, RAISE, RAISE_BOUND, "cubic")
 _SECONDS: Final = 2.5
 _OBJECTS: Final = 3
 _OBJECT_BYTES: Final = 1_000_000
@@ -110,7 +110,7 @@ class Laboratory:
 
 
 def measure(seeds: int) -> list[Outcome]:
-    """Run the experiment, about two minutes for each seed; the algorithms take turns.
+    """Run the experiment, three to four minutes for each seed; the algorithms take turns.
 
     Raises:
         Unavailable: the kernel can't have the algorithms.

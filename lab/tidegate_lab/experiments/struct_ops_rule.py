@@ -1,14 +1,15 @@
 """Whether BBR with raised pacing is worth having: the figures of its experiment by condition, and the rule. Pure."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tidegate_lab.algorithms import RAISE, RAISE_BOUND, WRAPPED
 from tidegate_lab.experiments.claim import Claim
 from tidegate_lab.experiments.struct_ops import CONDITIONS, CONTENDED, FREE, LATE_US, Condition, Outcome
 
-_COMPARED: Final = ("bbr", "bbr_wrapped", "bbr_raise")
+CANDIDATES: Final = (RAISE, RAISE_BOUND)
 _HALF_AND_WORSE: Final = tuple(each for each in CONTENDED if each.off_ms >= each.on_ms)
 
 
@@ -79,16 +80,14 @@ def _figures(condition: Condition, algorithm: str, group: Sequence[Outcome]) -> 
 
 
 def claims(outcomes: Sequence[Outcome]) -> list[Claim]:
-    """First that the laboratory can be believed, then the rule by which the algorithm is shipped or not.
+    """First that the laboratory can be believed, then the rule for both forms of raising: shipped, or not.
 
     Wrapped BBR is the kernel's, so that what lies between the two is noise: a gain must beat both, and what is within
     a twentieth of the worse one is no harm.
     """
     found = {(each.condition, each.algorithm): each for each in figures(outcomes)}
-    rows = {each: _Compared(*(found[each, name] for name in _COMPARED)) for each in CONDITIONS}
-    free = [rows[each] for each in FREE]
-    contended = [rows[each] for each in CONTENDED]
-    starved = [rows[each] for each in _HALF_AND_WORSE]
+    free = [(found[each, "bbr"].mbit_s, found[each, WRAPPED].mbit_s) for each in FREE]
+    contended = [(found[each, "bbr"].mbit_s, found[each, WRAPPED].mbit_s) for each in CONTENDED]
     return [
         Claim(
             "packets were delivered less than 1 ms late on average",
@@ -97,31 +96,35 @@ def claims(outcomes: Sequence[Outcome]) -> list[Claim]:
         Claim("the sender's CPU stood as long as asked, within a fifth", all(map(_stood_as_asked, outcomes))),
         Claim(
             "where the CPU is free, wrapped BBR has the kernel's goodput within a twentieth",
-            all(0.95 < each.wrapped.mbit_s / each.plain.mbit_s < 1.05 for each in free),
+            all(0.95 < wrapped / plain < 1.05 for plain, wrapped in free),
         ),
         Claim(
             "where it is not, within a third, by the geometric mean over all conditions",
-            0.75
-            < statistics.geometric_mean(each.wrapped.mbit_s / each.plain.mbit_s for each in contended)
-            < 1.33,
+            0.75 < statistics.geometric_mean(wrapped / plain for plain, wrapped in contended) < 1.33,
         ),
+        *(claim for name in CANDIDATES for claim in _rule(name, found)),
+    ]
+
+
+def _rule(name: str, found: Mapping[tuple[Condition, str], Figures]) -> list[Claim]:
+    rows = {each: _Compared(*(found[each, of] for of in ("bbr", WRAPPED, name))) for each in CONDITIONS}
+    free = [rows[each] for each in FREE]
+    starved = [rows[each] for each in _HALF_AND_WORSE]
+    return [
         Claim(
-            "gain: where the CPU stands half of the time or more, 1.3 times the goodput of both",
+            f"{name}, gain: where the CPU stands half of the time or more, 1.3 times the goodput of both",
             all(each.raising.mbit_s > 1.3 * max(each.plain.mbit_s, each.wrapped.mbit_s) for each in starved),
         ),
+        Claim(f"{name}, gain: and 1 MB is there no later, by median", all(map(_is_as_soon, starved))),
         Claim(
-            "gain: and 1 MB is there no later, by median",
-            all(map(_is_as_soon, starved)),
-        ),
-        Claim(
-            "no harm: where the CPU is free, the same goodput and completion times",
+            f"{name}, no harm: where the CPU is free, the same goodput and completion times",
             all(
                 each.raising.mbit_s > 0.95 * min(each.plain.mbit_s, each.wrapped.mbit_s) and _is_as_soon(each)
                 for each in free
             ),
         ),
         Claim(
-            "no harm: at most one segment in a hundred more is sent again; where the CPU is not free, in thirty",
+            f"{name}, no harm: one segment in a hundred more is sent again at most; without the CPU, in thirty",
             all(_more_is_lost(rows[each]) < (0.01 if each in FREE else 1 / 30) for each in CONDITIONS),
         ),
     ]
