@@ -13,7 +13,7 @@ from tidegate.telemetry.native import NativeBlock
 
 def check(rows: npt.NDArray[np.void], now_ns: int, earliest_ns: int = EARLIEST_NS) -> Judgement:
     """Which rows may enter; arguments as those of `judge`."""
-    columns = _columns(len(rows))
+    columns = {name: np.empty(len(rows), ROW[name]) for name in (*NUMBERS, *NAMES)}
     gather(rows, columns)
     return judge(columns, _names(columns), now_ns, earliest_ns)
 
@@ -29,20 +29,15 @@ def decode(
         now_ns: Unix time.
         earliest_ns: Unix time.
     """
-    columns = _columns(len(rows)) | into.reserve(len(rows))
+    columns = into.reserve(len(rows))
     gather(rows, columns)
     names = _names(columns)
     judged = judge(columns, names, now_ns, earliest_ns)
     if judged.all_good:
-        into.complete(columns, names)
+        into.complete(names)
     elif judged.count:
         decode(_kept(rows, judged.good), into, now_ns, earliest_ns)
     return judged
-
-
-def _columns(count: int) -> dict[str, Array]:
-    """Room for the columns that are judged."""
-    return {name: np.empty(count, ROW[name]) for name in (*NUMBERS, *NAMES)}
 
 
 def _names(columns: Mapping[str, Array]) -> dict[str, Names]:

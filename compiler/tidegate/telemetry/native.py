@@ -17,51 +17,59 @@ _TIME: Final = "observed_at_ns"
 NAMES: Final = ("pop", "host", "congestion_control")
 NARROWED: Final = {"traffic_class": "Int8", "local_prefix_length": "UInt8", "remote_prefix_length": "UInt8"}
 COLUMNS: Final = tuple(name.removesuffix("_ns") for name in ROW.names or ())
-_SIZES: Final = {name: dtype.itemsize for name, (dtype, *_) in (ROW.fields or {}).items()}
-_AS_THEY_ARE: Final = tuple(name for name in _SIZES if name not in NAMES and name not in NARROWED)
+_AS_THEY_ARE: Final = tuple(name for name in ROW.names or () if name not in NAMES and name not in NARROWED)
 # LowCardinality: one dictionary a block, its own keys (SerializationLowCardinality.cpp, HasAdditionalKeysBit), and
 # indexes of four bytes.
 _KEYS_VERSION: Final = 1
 _INDEX_TYPE: Final = 1 << 9 | 2
 _INDEX: Final = np.dtype("<u4")
 _HEADS: Final = 8192  # bytes; more than all columns' names, types and lengths together
+# Bytes a row at most: its fields, what is narrowed once more, and of each name a key and an index.
+_MOST: Final = (
+    sum(ROW[name].itemsize for name in ROW.names or ())
+    + len(NARROWED)
+    + sum(1 + ROW[name].itemsize + _INDEX.itemsize for name in NAMES)
+)
 
 
 class NativeBlock:
     """Memory for one block at a time.
 
-    First `reserve` gives the columns that go in as they are, to be filled in place; then `complete` adds the others.
+    First `reserve` gives the columns to be filled: most go in as they are. Then `complete` adds the others.
     """
 
     def __init__(self) -> None:
         self._memory = np.empty(0, np.uint8)
+        self._begin = 0
         self._end = 0
         self._rows = 0
+        self._others: dict[str, Array] = {}
 
     @property
     def data(self) -> memoryview:
         """The block's bytes."""
-        return self._memory[: self._end].data
+        return self._memory[self._begin : self._end].data
 
     def reserve(self, rows: int) -> dict[str, Array]:
-        """Begin a block; its columns of numbers and addresses, by field, to be filled. What was in it is gone."""
-        size = rows * (sum(_SIZES.values()) + len(NAMES) * (1 + _INDEX.itemsize)) + _HEADS
+        """Begin a block; its columns, by field and of the field's own type, to be filled. What was in it is gone."""
+        size = rows * _MOST + _HEADS
         if size > len(self._memory):
             # Of numpy, which asks the kernel for large pages: they come at a quarter of the small ones' price.
             self._memory = np.empty(size, np.uint8)
         self._rows, self._end = rows, 0
+        self._others = {name: self._array(ROW[name]) for name in (*NAMES, *NARROWED)}
+        self._begin = self._end
         self._write(_varint(len(COLUMNS)) + _varint(rows))
-        return {name: self._column(name, ROW[name], _type(name)) for name in _AS_THEY_ARE}
+        return self._others | {name: self._column(name, ROW[name], _type(name)) for name in _AS_THEY_ARE}
 
-    def complete(self, numbers: Mapping[str, Array], names: Mapping[str, Names]) -> None:
-        """Add the other columns.
+    def complete(self, names: Mapping[str, Names]) -> None:
+        """Add the columns that go in otherwise than a row has them.
 
         Args:
-            numbers: `NARROWED`, their values small enough.
-            names: `NAMES`, all of them valid UTF-8.
+            names: `NAMES`, all of them valid UTF-8; the values of `NARROWED` are small enough.
         """
         for name, kind in NARROWED.items():
-            self._column(name, np.dtype(np.uint8), kind)[:] = numbers[name]
+            self._column(name, np.dtype(np.uint8), kind)[:] = self._others[name]
         for name in NAMES:
             keys = [value.rstrip(b"\0") for value in names[name].values.tolist()]
             self._head(name, "LowCardinality(String)")

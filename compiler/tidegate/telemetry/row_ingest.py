@@ -28,7 +28,7 @@ from tidegate.telemetry.record_ingest import MAX_DAYS, Loaded
 
 Reader = Callable[[Path, int], Iterator[Block]]  # of a file, from its n-th block on
 _LANES: Final = 2  # inserts at once: the engine does most of one on one processor
-_HELD: Final = 4  # decoded blocks in memory, 84 MB each
+_HELD: Final = 4  # decoded blocks in memory, 100 MB each
 
 
 @dataclass(frozen=True, slots=True)
