@@ -1,7 +1,7 @@
 """How fast a Kafka topic is loaded, against an INSERT SELECT of the same rows; what a row takes in the broker's log.
 
-Broker, client and store share one machine. The loaded rows are random ones in messages of the collector's size; the
-row that is weighed is of a simulated fleet, sent by the collector's own sink with its own compression, zstd.
+Broker, client and store share one machine. The collector's own sink sends the rows, with its own compression, zstd:
+those that are loaded are random, in polls of a busy host; those that are weighed are of a simulated fleet.
 """
 
 import sys
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import wire_bytes
-from confluent_kafka import Producer
 from ingest_rate import ROWS, compared, figures, random_rows
 from tidegate.schemas.rows import ROW, ROW_LENGTH
 from tidegate.simulate import simulate
@@ -21,7 +20,9 @@ from tidegate.telemetry.kafka_ingest import ingest_topic
 from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import open_store
 from tidegate_dsl import read_fleet
-from tidegate_edge.ship.kafka import MESSAGE_BYTES
+from tidegate_edge.ship.kafka import KafkaSink
+from tidegate_edge.ship.kafka_shipper import Destination
+from tidegate_edge.ship.spool import Spool
 from tidegate_lab.broker import Broker, Jars
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,9 @@ JARS = ROOT / "build/kafka"
 START = datetime(2026, 11, 20, tzinfo=UTC)
 HOURS = 1
 TOPIC = "bench.sockets"
+POLL_ROWS = 20_000
+SPOOL_BYTES = 2**30
+DRAIN_SECONDS = 120.0
 
 
 def measure() -> dict[str, dict[str, object]]:
@@ -62,7 +66,7 @@ def _wire(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
 
 def _loaded(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
     broker.create_topic(TOPIC)
-    _produce(broker)
+    _produce(broker, directory)
     with open_store(f"chdb://{directory}/store") as client:
         migrate(client)
 
@@ -74,13 +78,20 @@ def _loaded(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
     return figures("ingest.kafka_", "a topic", ROWS, loading, floor)
 
 
-def _produce(broker: Broker) -> None:
-    data = memoryview(random_rows(ROWS).view(np.uint8))
-    length = MESSAGE_BYTES // ROW_LENGTH * ROW_LENGTH
-    producer = Producer({**broker.settings(), "compression.type": "zstd", "linger.ms": 20})
-    for start in range(0, len(data), length):
-        producer.produce(TOPIC, bytes(data[start : start + length]), key="fra2-edge1")
-        producer.flush()
+def _produce(broker: Broker, directory: Path) -> None:
+    rows = random_rows(ROWS)
+    spool = Spool(directory / "spool", SPOOL_BYTES)
+    to = Destination(TOPIC, "fra2-edge1", "fra2")
+    sink = KafkaSink(broker.bootstrap["plaintext"], to, {}, spool, tell=_say, drain_seconds=DRAIN_SECONDS)
+    for start in range(0, len(rows), POLL_ROWS):
+        sink.write([rows[start : start + POLL_ROWS]])
+    sink.close()
+    if sink.shipped.delivered != len(rows):
+        raise RuntimeError(f"{len(rows)} rows were to be sent: {sink.shipped}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,9 @@ _PASSING: Final = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
     }
 )
-_AT_ONCE: Final = 64  # messages of at most 1 MB
+AT_ONCE: Final = 16  # messages of at most 1 MB: so few are still in the processor's cache when copied
 _FETCHED_KIB: Final = 65_536
+_ANSWER_BYTES: Final = 16 * 2**20  # compressed; of one broker
 _OURS: Final[dict[str, Any]] = {
     "group.id": "tidegate-ingest",  # librdkafka wants one; nothing is committed to it
     "enable.auto.commit": False,
@@ -35,6 +36,10 @@ _OURS: Final[dict[str, Any]] = {
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
     "queued.max.messages.kbytes": _FETCHED_KIB,
+    # By default an answer brings one message of ours, and a full queue ends all fetching for a second.
+    "fetch.max.bytes": _ANSWER_BYTES,
+    "max.partition.fetch.bytes": _ANSWER_BYTES // 2,
+    "fetch.queue.backoff.ms": 10,
     "allow.auto.create.topics": False,
 }
 
@@ -101,7 +106,7 @@ class TopicReader:
         return into
 
     def _consume(self, wait_s: float) -> Iterator[Message]:
-        for message in self._consumer.consume(_AT_ONCE, wait_s):
+        for message in self._arrived(wait_s):
             self._answered = time.monotonic()
             error = message.error()
             if error is None:
@@ -111,6 +116,11 @@ class TopicReader:
                 self._reached_end(*_place(message))
             elif not error.retriable():
                 raise _unreachable(self.topic, error.str())
+
+    def _arrived(self, wait_s: float) -> list[Message]:
+        """What is there, as soon as there is anything: of many at once librdkafka would wait for the last."""
+        first = self._consumer.consume(1, wait_s)
+        return first + self._consumer.consume(AT_ONCE - 1, 0) if first else first
 
     def _reached_end(self, partition: int, offset: int) -> None:
         self._next[partition] = max(self._next[partition], offset)

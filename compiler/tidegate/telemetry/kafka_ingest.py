@@ -27,7 +27,7 @@ from tidegate.telemetry.decode import decode
 from tidegate.telemetry.hollow_tokens import TIMES, Sample, insert_all, may_be_hollow, sample_of
 from tidegate.telemetry.insertion import TABLE, insert_days
 from tidegate.telemetry.kafka_batch import Batch
-from tidegate.telemetry.kafka_consumer import TopicReader
+from tidegate.telemetry.kafka_consumer import AT_ONCE, TopicReader
 from tidegate.telemetry.kafka_ledger import Claim, claim, finish, progress_of
 from tidegate.telemetry.kafka_spool_ledger import read_spools, write_spools
 from tidegate.telemetry.kafka_spools import Spools
@@ -36,9 +36,7 @@ from tidegate.telemetry.record_insertion import insert_records
 from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat
 
 BLOCK_BYTES: Final = BLOCK_ROWS * ROW_LENGTH
-_OVER_BYTES: Final = (
-    64 * 2**20
-)  # what one answer may bring beyond a block: 64 messages of Kafka's default bound
+_OVER_BYTES: Final = AT_ONCE * 2**20  # what may come beyond a block, at Kafka's default bound of a message
 # A stream's rows are fresh. The bound keeps one insert within the 100 partitions (days) that ClickHouse takes.
 OLDEST_NS: Final = 30 * 86_400 * 10**9
 _DAY_NS: Final = 86_400 * 10**9
