@@ -24,7 +24,7 @@ repository=$(cd "$(dirname "$0")/../../.." && pwd)
 tests=${TESTS:-$(cd "$repository" && echo collectors/tests/steer_bpf/test_*.py collectors/tests/steer_bpf/on_kernel_qdisc.py \
     collectors/tests/test_readers_agree.py collectors/tests/test_reader_of_kernel.py)}
 qemu=${QEMU:-qemu-system-x86_64}
-guest_programs='sh cat ip ls mount mkdir nginx nsenter rm setpriv sleep ss sysctl tc umount unshare'
+guest_programs='sh cat chmod id ip ls mount mkdir nginx nsenter rm setpriv sleep ss sysctl tc umount unshare'
 missing=$(for each in "$qemu" cpio dpkg-deb gzip ldd python timeout xz $guest_programs; do
     command -v "$each" >/dev/null || printf '%s ' "$each"
 done)
@@ -61,6 +61,7 @@ cat >"$work/imported.py" <<'PYTHON'
 import sys
 from pathlib import Path
 
+import pyroute2.netns  # the readers import it when they open
 import pytest
 
 if pytest.main(["-q", "--collect-only", "-p", "no:cacheprovider", "--import-mode=importlib", *sys.argv[2:]]):
