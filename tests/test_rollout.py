@@ -4,6 +4,7 @@ import grp
 import json
 import os
 import pwd
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -216,3 +217,51 @@ def test_a_control_host_gets_the_claims_of_control_hosts_and_no_other_does(fleet
     texts = steering(fleet, tmp_path, told)
     assert json.loads(texts["one-edge1"])["claims"] == told["claims"]
     assert json.loads(texts["two-edge1"])["claims"] == told["control_claims"]
+
+
+@pytest.fixture
+def three(fleet):
+    """A fleet of three hosts, and how to take some of them down: real ssh to where nobody listens."""
+    path = fleet.inventory / "hosts.yml"
+    inventory = yaml.safe_load(path.read_text())
+    pops = inventory["all"]["children"]["pops"]["children"]["europe"]["children"]
+    pops["pop_two"]["hosts"]["two-edge2"] = {}
+    hosts = {name: known for pop in pops.values() for name, known in pop["hosts"].items()}
+    fleet.claims(one=[CLAIM], two=[CLAIM])
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and never listens: a connection is refused
+        port = nobody.getsockname()[1]
+
+        def down(*names):
+            for name in names:
+                hosts[name].update(ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=port)
+            path.write_text(yaml.safe_dump(inventory))
+            return fleet
+
+        yield down
+
+
+def would_write(ran):
+    return {name for name in ("one-edge1", "two-edge1", "two-edge2") if f"changed: [{name}]" in ran.stdout}
+
+
+def test_a_host_that_is_down_is_left_out_the_others_go_on_and_the_run_fails_for_it(three):
+    ran = three("one-edge1").roll_out("--check")  # it would be the canary
+    assert ran.returncode != 0
+    assert would_write(ran) == {"two-edge1", "two-edge2"}, ran.stdout
+    assert "fatal: [one-edge1]" in ran.stdout
+    assert "This host does not answer, and keeps what it has" in " ".join(ran.stdout.split())
+
+
+def test_two_that_are_down_stop_the_run_before_a_host_is_changed(three):
+    ran = three("one-edge1", "two-edge1").roll_out("--check")
+    assert ran.returncode != 0
+    assert "2 hosts do not answer: one-edge1, two-edge1" in " ".join(ran.stdout.split())
+    assert would_write(ran) == set()
+
+
+def test_two_may_be_down_where_the_operator_says_so(three):
+    fleet = three("one-edge1", "two-edge1")
+    ran = fleet.roll_out("--check", "--extra-vars", json.dumps({"tidegate_may_be_down": 2}))
+    assert ran.returncode != 0
+    assert would_write(ran) == {"two-edge2"}, ran.stdout

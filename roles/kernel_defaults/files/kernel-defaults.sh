@@ -5,7 +5,7 @@
 #   kernel-defaults.sh [--dry-run] PART...            PART: steering, sysctls, or mark (keep it so, until it is removed)
 set -u
 
-pins=/sys/fs/bpf/tidegate
+usual_pins=/sys/fs/bpf/tidegate
 state=/var/lib/tidegate
 sysctls=/var/lib/tidegate-sysctls
 mark=/etc/tidegate/stopped
@@ -18,6 +18,12 @@ if [ "${1:-}" = --dry-run ]; then
   shift
 fi
 
+# Where the agent noted that BPF's objects are, else where they usually are. Nothing outside of BPF's file system counts.
+pins() {
+  noted=$(sed -n 's/^{"pins": \["\(.*\)"\]}$/\1/p' "$state/bpf.json" 2> /dev/null | sed 's/", "/\n/g')
+  echo "${noted:-$usual_pins}" | grep '^/sys/fs/bpf/[^/.][^/]*$'
+}
+
 routes() { ip -o "-$1" route show proto "$protocol" 2> /dev/null; }
 
 # "before" or "set" of the default algorithm that the agent remembers.
@@ -28,7 +34,7 @@ default_is_ours() { [ -n "$(remembered set)" ] && [ "$(remembered set)" = "$(cat
 held() {
   routes 4 | sed 's/ .*//; s/^/route to /'
   routes 6 | sed 's/ .*//; s/^/route to /'
-  ! [ -e "$pins" ] || echo "program in $pins"
+  pins | while read -r each; do ! [ -e "$each" ] || echo "program in $each"; done
   ! default_is_ours || echo "default algorithm $(remembered set)"
 }
 
@@ -45,7 +51,7 @@ stop_the_agent() {
 }
 
 by_hand() {
-  rm -rf "$pins"
+  pins | while read -r each; do rm -rf "$each"; done
   # One by one: `ip route flush` stops at the first that uses a nexthop object.
   for family in 4 6; do
     routes "$family" | sed 's/ .*//' | while read -r prefix; do
@@ -54,7 +60,7 @@ by_hand() {
   done
   ! default_is_ours || remembered before > "$algorithm"
   # Or the generation would come back with the agent.
-  rm -f "$state/default.json" "$state/generations.json"
+  rm -f "$state/default.json" "$state/generations.json" "$state/bpf.json"
 }
 
 steering() {
