@@ -2,14 +2,18 @@
 
 import numpy as np
 import pytest
+from clickhouse_connect.driver.exceptions import ClickHouseError
 from hypothesis import given
 from hypothesis import strategies as st
 from tidegate.errors import Failure
 from tidegate.schemas.rows import ROW_LENGTH, new_rows
 from tidegate.telemetry import rowfile
 from tidegate.telemetry.columns import names_of
+from tidegate.telemetry.decode import decode
 from tidegate.telemetry.ingest import ingest_file
+from tidegate.telemetry.insertion import insert_rows
 from tidegate.telemetry.migrate import migrate
+from tidegate.telemetry.native import NativeBlock
 from tidegate.telemetry.store import open_store
 
 BLOCK = 100
@@ -50,6 +54,35 @@ def test_every_block_arrives_and_is_reported_in_order(client, tmp_path, count):
     assert stored(client) == (count, count)
     algorithms = client.query("SELECT congestion_control, count() FROM socket_samples GROUP BY 1 ORDER BY 1")
     assert algorithms.result_rows == [("bbr", count - (count + 2) // 3), ("cubic", (count + 2) // 3)]
+
+
+def test_blocks_larger_than_a_pipe_take_each_others_memory_only_when_the_engine_has_read_it(
+    client, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(rowfile, "BLOCK_ROWS", 4000)
+    path = tmp_path / "rows.pb"
+    rows = some_rows(9 * 4000)
+    rows.tofile(path)
+    assert ingest_file(client, path).added == len(rows)
+    found = client.query(
+        "SELECT count(), uniqExact(cookie), sum(toUnixTimestamp64Nano(observed_at) - cookie = {made:Int64})"
+        " FROM socket_samples",
+        parameters={"made": MADE_NS},
+    )
+    assert found.result_rows == [(len(rows), len(rows), len(rows))]
+
+
+def test_an_insert_that_the_engine_refuses_ends_though_nobody_reads_its_block(client):
+    block = NativeBlock()
+    assert decode(some_rows(20_000), block, MADE_NS).all_good
+    client.command("RENAME TABLE socket_samples TO elsewhere")
+    try:
+        with pytest.raises(ClickHouseError):
+            insert_rows(client, block, "0" * 64)
+    finally:
+        client.command("RENAME TABLE elsewhere TO socket_samples")
+    insert_rows(client, block, "0" * 64)
+    assert stored(client) == (20_000, 20_000)
 
 
 def test_of_a_file_that_shares_its_beginning_only_the_rest_is_added(client, tmp_path):
