@@ -55,7 +55,7 @@ def _scan(words: Words, begin: int, end: int) -> Messages | None:
     """Every message from one comparison, or None if lengths and candidates do not agree."""
     part = words[begin:end]
     starts = np.flatnonzero(part == part[_SEQUENCE_WORD]) - _SEQUENCE_WORD
-    lengths = part[starts]
+    lengths = part.take(starts)
     ends = starts + ((lengths.astype(np.intp) + 3) >> 2)
     chained = starts[0] == 0 and ends[-1] == len(part) and bool((ends[:-1] == starts[1:]).all())
     if not chained or bool((lengths < HEADER_LENGTH).any()):
