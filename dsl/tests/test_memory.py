@@ -2,7 +2,8 @@
 
 import os
 import re
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -10,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate_dsl import Memory, check_text, read_fleet, read_limits
-from tidegate_dsl.diagnostics import Findings, Source
+from tidegate_dsl.diagnostics import Findings, Source, Span
 from tidegate_dsl.fleet import Limits, inventory_file
 from tidegate_dsl.lsp.reread import Reread
 from tidegate_dsl.model import Fleet
-from tidegate_dsl.syntax import parse_policy
-from tidegate_dsl.syntax.sections import Sections, cut
+from tidegate_dsl.syntax import lex, parse_policy, tree
+from tidegate_dsl.syntax.parse import parse_tokens
+from tidegate_dsl.syntax.sections import Section, cut
 
 HERE = Path(__file__).parent
 LIMITS = read_limits(HERE / "limits.yaml")
@@ -84,23 +86,52 @@ def moved(text: str, dice: Random) -> str:
     return between.join(pieces)
 
 
+def lined(text: str, dice: Random) -> str:
+    """Lines added above a block, or taken away there: what stands below moves, and stays as it is."""
+    starts = [0, *(match.end() for match in re.finditer(r"\n\n", text))]
+    place = dice.choice(starts)
+    if dice.random() < 0.6:
+        return (
+            text[:place]
+            + dice.choice(("\n", "\n\n\n", "# a word\n", "# allow W109: meant\n", "\r\n"))
+            + text[place:]
+        )
+    return text[:place] + text[place:].partition("\n")[2]
+
+
+def in_the_file(node: object, above: int = 0) -> object:
+    """A tree whose every line counts from the file's first."""
+    if isinstance(node, Span):
+        return node.below(above)
+    if isinstance(node, tree.Block):
+        node, above = replace(node, above=0), node.above
+    if isinstance(node, tuple):
+        return [in_the_file(each, above) for each in node]
+    if is_dataclass(node):
+        return type(node).__name__, [in_the_file(getattr(node, each.name), above) for each in fields(node)]
+    return node
+
+
 class Desk:
-    """A policy that is typed; each text's check and tree are held against those of the text alone."""
+    """A policy that is typed; each text's check and tree are held against those of the text alone.
+
+    The tree is held against that of all tokens one after the other as well, which knows of no sections.
+    """
 
     def __init__(self) -> None:
         self._memory = Memory()
-        self._sections: Sections = {}
+        self._read = Memory()
 
     def put(self, text: str, *, limits: Limits = LIMITS, fleet: Fleet = FLEET) -> None:
         path = str(HERE / "x.tide")
         result = check_text(text, path, limits=limits, fleets=lambda _: fleet, memory=self._memory)
         assert result == check_text(text, path, limits=limits, fleets=lambda _: fleet)
 
-        self._sections = cut(text, self._sections)
-        found, alone = Findings(path), Findings(path)
-        tree = parse_policy(Source(path, text), found, self._sections)
-        assert tree == parse_policy(Source(path, text), alone)
-        assert found == alone
+        source = Source(path, text)
+        found, whole = Findings(path), Findings(path)
+        file = parse_policy(source, found, self._read)
+        assert in_the_file(file) == in_the_file(parse_tokens(lex(source, whole), whole))
+        assert {*found.items} == {*whole.items}
 
 
 @given(st.integers(0, 2**32))
@@ -114,7 +145,7 @@ def test_after_any_edits_the_result_is_that_of_the_text_alone(seed: int) -> None
         if changed < 0.2:  # undo
             text = dice.choice(texts[-3:])
         elif changed < 0.9:
-            text = dice.choice((typed, moved))(text, dice)
+            text = dice.choice((typed, moved, lined))(text, dice)
         texts.append(text)
         limits, fleet = (NARROW if dice.random() < 0.1 else LIMITS), (SMALL if dice.random() < 0.1 else FLEET)
         desk.put(text, limits=limits, fleet=fleet)
@@ -140,22 +171,37 @@ def test_an_inventory_that_is_saved_as_it_was_stays_the_same(tmp_path: Path) -> 
     assert "fra9" in {pop.name for pop in read(tmp_path).pops}
 
 
-def test_sections_are_the_text() -> None:
+def test_pieces_are_the_text() -> None:
     for text in ("", "\n", "select", "\ufeffselect a {\n}\n", *EXAMPLES, f"\n{EXAMPLES[0]}"):
-        sections = cut(text, {}).values()
-        assert "\n".join(each.text for each in sections) == text
-        for each in sections:
-            before = text.split("\n")[: each.number - 1]
-            assert text.startswith("\n".join([*before, each.text]))
+        pieces = cut(text)
+        assert "\n".join(each.text for each in pieces) == text
+        for each in pieces:
+            assert text.startswith("\n".join([*text.split("\n")[: each.above], each.text]))
 
 
-def test_a_letter_leaves_the_other_blocks_as_they_are() -> None:
-    text = EXAMPLES[0]
-    before = cut(text, {})
-    parse_policy(Source("x.tide", text), Findings("x.tide"), before)
-    assert (
-        sum(section.block is not None for section in before.values()) == len(before) - 1
-    )  # the head is none
-    behind = cut(text.replace("2h", "3h", 1), before)
-    kept = [section for place, section in before.items() if behind.get(place) is section]
-    assert len(kept) == len(before) - 1
+@pytest.mark.parametrize(
+    ("change", "read_again"),
+    [
+        pytest.param(lambda text: text.replace("2h", "3h", 1), 1, id="a letter"),
+        pytest.param(lambda text: f"\n{text}", 1, id="a line above all blocks"),
+        pytest.param(lambda text: text.partition("\n")[2], 1, id="the first line taken away"),
+        pytest.param(
+            lambda text: text.replace("\n\ntest", "\n\n\n# more\ntest", 1), 1, id="lines between two"
+        ),
+    ],
+)
+def test_a_change_leaves_the_other_blocks_as_they_are(change: Callable[[str], str], read_again: int) -> None:
+    memory, text = Memory(), EXAMPLES[0]
+    parse_policy(Source("x.tide", text), Findings("x.tide"), memory)
+    asked: list[str] = []
+
+    def read(piece: str) -> Section | None:
+        asked.append(piece)
+        return None
+
+    pieces = [piece.text for piece in cut(change(text))]
+    sections = memory.sections(pieces, read)
+    assert len(asked) == read_again
+    assert sum(section is not None for section in sections) == len(pieces) - len(
+        {0, *map(pieces.index, asked)}
+    )

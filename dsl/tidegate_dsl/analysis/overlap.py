@@ -33,7 +33,7 @@ def check_overlaps(
             if _overlap(other, rule, selects)
         )
         if first := next(found, None):
-            _report(block, *first, rule, selects, findings)
+            _report(block, *first, rule, selects, findings.below(block.above))
         for pop in rule.pops:
             earlier.setdefault((pop, traffic), {}).setdefault(_treatment(rule, pop), []).append(rule)
 

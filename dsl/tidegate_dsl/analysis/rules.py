@@ -26,16 +26,17 @@ def check_rules(pairs: list[tuple[tree.Block, Apply]], policy: Policy, findings:
     for block, rule in pairs:
         if rule.name in dead:
             continue
+        own = findings.below(block.above)
         if not rule.hold_out_ppm and rule.name not in measured:
-            findings.warning(
+            own.warning(
                 "W103",
                 f"what `{rule.name}` gains can not be measured",
                 block.span,
                 notes=("everything that it selects is treated, and nothing is left to compare with",),
                 help="add `hold_out 10% of prefixes`, or an `experiment` on it",
             )
-        _check_new_limit(block, rule, findings)
-        _check_overrides(block, findings)
+        _check_new_limit(block, rule, own)
+        _check_overrides(block, own)
     return dead
 
 
@@ -48,9 +49,10 @@ def _dead(pairs: list[tuple[tree.Block, Apply]], policy: Policy, findings: Findi
     taken: dict[tuple[str, str], list[tuple[Time, Apply]]] = {}
     dead: set[str] = set()
     for block, rule in pairs:
+        own = findings.below(block.above)
         active = find(block.body.clauses, tree.Active)
         if active and not any(_watermark_within(time_of(rule), step) for step in steps):
-            findings.error(
+            own.error(
                 "C125",
                 f"`{rule.name}` can never apply: no window ends in its time",
                 active.start.span.to(active.end.span),
@@ -61,7 +63,7 @@ def _dead(pairs: list[tuple[tree.Block, Apply]], policy: Policy, findings: Findi
         earlier = [taken.get((rule.select, pop), []) for pop in rule.pops]
         if all(_covered(time_of(rule), [time for time, _ in claims]) for claims in earlier):
             owners = {owner.name: owner.clause.line for claims in earlier for _, owner in claims}
-            findings.error(
+            own.error(
                 "C125",
                 f"`{rule.name}` can never apply: earlier rules have every prefix of `{rule.select}` in its POPs",
                 block.span,

@@ -3,7 +3,7 @@
 from functools import partial
 from math import gcd
 
-from tidegate_dsl.diagnostics import Findings, Source
+from tidegate_dsl.diagnostics import Excerpt, Findings, Source
 from tidegate_dsl.model import Bound, Policy, Select, bound_of
 from tidegate_dsl.syntax import Memory, find, tree
 from tidegate_dsl.vocabulary import METRICS, REQUIREMENTS, spell
@@ -33,12 +33,13 @@ def check_selects(
     tested = {expectation.select for test in policy.tests for expectation in test.expect}
     between_runs = gcd(*(select.step_us for select in policy.selects))
     for block, select in pairs:
-        alone = partial(_check_alone, block, select, source, findings)
-        if not memory.recall("select", block, (select,), findings, alone):
+        own = findings.below(block.above)
+        alone = partial(_check_alone, block, select, Excerpt(source, block.above), own)
+        if not memory.recall("select", block, (), findings, alone):  # what a select is, its block alone says
             continue
-        _check_use(block, select, used, tested, findings)
+        _check_use(block, select, used, tested, own)
         if select.hold_us <= between_runs and (hold := find(block.body.clauses, tree.Hold)):
-            findings.warning(
+            own.warning(
                 "W105",
                 f"a hold of {hold.duration.text} ends before the next run",
                 hold.duration.span,
@@ -49,13 +50,13 @@ def check_selects(
             )
 
 
-def _check_alone(block: tree.Block, select: Select, source: Source, findings: Findings) -> bool:
+def _check_alone(block: tree.Block, select: Select, text: Excerpt, findings: Findings) -> bool:
     """What is said of the select whatever stands around it; whether it selects anything."""
     if _selects_nothing(block, select, findings):
         return False
     _check_requirements(block, select, findings)
-    _check_excludes(block, select, source, findings)
-    _check_conditions(block, select, source, findings)
+    _check_excludes(block, select, text, findings)
+    _check_conditions(block, select, text, findings)
     _check_leaves(block, select, findings)
     return True
 
@@ -174,7 +175,7 @@ def _cause(subject: str, select: Select) -> str:
     return causes[subject]
 
 
-def _check_excludes(block: tree.Block, select: Select, source: Source, findings: Findings) -> None:
+def _check_excludes(block: tree.Block, select: Select, text: Excerpt, findings: Findings) -> None:
     clauses = _excludes(block)
     for index in idle_excludes(select):
         clause, metric = clauses[index], select.exclude[index].metric
@@ -186,7 +187,7 @@ def _check_excludes(block: tree.Block, select: Select, source: Source, findings:
         left = of_lookback(select, metric)
         findings.warning(
             "W106",
-            f"`{source.words(clause.span)}` can never strike",
+            f"`{text.words(clause.span)}` can never strike",
             clause.span,
             notes=(f"line {others[0].line} leaves out all that it would: {others[0].text}",)
             if others
@@ -199,7 +200,7 @@ def _excludes(block: tree.Block) -> list[tree.Exclude]:
     return [clause for clause in block.body.clauses if isinstance(clause, tree.Exclude)]
 
 
-def _check_conditions(block: tree.Block, select: Select, source: Source, findings: Findings) -> None:
+def _check_conditions(block: tree.Block, select: Select, text: Excerpt, findings: Findings) -> None:
     origin, rank = find(block.body.clauses, tree.From), find(block.body.clauses, tree.Rank)
     if origin is None or rank is None:
         return
@@ -224,7 +225,7 @@ def _check_conditions(block: tree.Block, select: Select, source: Source, finding
             "W107",
             "a share of 100% leaves nobody out, and the comparison decides alone",
             rank.share.span,
-            help=f"write `rank {source.words(rank.absolute.span)}`",
+            help=f"write `rank {text.words(rank.absolute.span)}`",
         )
 
 

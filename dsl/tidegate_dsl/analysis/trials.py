@@ -17,9 +17,10 @@ def check_guards(
     for block, guard in pairs:
         if guard.watch in dead:
             continue
+        own = findings.below(block.above)
         if guard.max_churn and guard.max_churn.value == PPM:
             churn = find(block.body.clauses, tree.Churn)
-            findings.warning(
+            own.warning(
                 "W104",
                 "a churn of 100% can never be exceeded",
                 churn.span if churn else block.span,
@@ -27,13 +28,13 @@ def check_guards(
                 help="remove it, or allow less",
             )
         if not guard.aborts:
-            _check_without_abort(block, findings)
+            _check_without_abort(block, own)
             continue
-        _check_aborts(block, guard, findings)
-        _check_arms(block, guard, rules[guard.watch], findings)
+        _check_aborts(block, guard, own)
+        _check_arms(block, guard, rules[guard.watch], own)
         if experiment := turns.get(guard.watch):
             abort = find(block.body.clauses, tree.Abort)
-            findings.error(
+            own.error(
                 "C128",
                 f"`{experiment.name}` turns `{guard.watch}` on and off, and this compares its prefixes all the time",
                 abort.span if abort else block.span,
@@ -124,11 +125,12 @@ def check_experiments(
         rule = rules[experiment.on]
         if rule.name in dead:
             continue
+        own = findings.below(block.above)
         share, turns = find(block.body.clauses, tree.HoldOut), find(block.body.clauses, tree.Switchback)
         alone = [pop for pop in rule.pops if hosts[pop] < 2]
         if share and turns is None and alone:
             where = ", ".join(f"`{pop}`" for pop in alone)
-            findings.warning(
+            own.warning(
                 "W112",
                 f"no host of {where} can be control",
                 share.span,
@@ -138,7 +140,7 @@ def check_experiments(
         start, end = time_of(rule)
         pair_us = 2 * experiment.switchback_us
         if turns and rule.active and (end - start).total_seconds() * 1_000_000 < pair_us:
-            findings.warning(
+            own.warning(
                 "W114",
                 f"`{rule.name}` is not active for one turn on and one off",
                 turns.span,

@@ -16,7 +16,7 @@ def check_learns(pairs: list[tuple[tree.Block, Learn]], findings: Findings) -> N
         sender = next((each for each in reversed(widest) if each is not learn or len(learn.pops) > 1), None)
         if sender and learn.initrwnd is not None and sender.initcwnd_max > learn.initrwnd:
             offer = next(clause for clause in block.body.clauses if isinstance(clause, tree.SetWindow))
-            findings.warning(
+            findings.below(block.above).warning(
                 "W116",
                 f"only {learn.initrwnd} segments are offered, "
                 f"and other POPs learn windows of up to {sender.initcwnd_max}",

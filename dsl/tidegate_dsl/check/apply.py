@@ -74,7 +74,7 @@ def _overrides(
     overrides = [clause for clause in clauses if isinstance(clause, tree.Override)]
     for override in overrides:
         shown = f"override {override.pop.text}"
-        check_structure(shown, override.span, override.body, OVERRIDE, scope.source, scope.findings)
+        check_structure(shown, override.span, override.body, OVERRIDE, scope.text, scope.findings)
         if not override.body.clauses and not override.body.broken:
             scope.findings.error(
                 "C118",

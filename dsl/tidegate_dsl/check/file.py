@@ -20,12 +20,14 @@ class CheckResult:
     Attributes:
         source: its text.
         policy: None exactly when a diagnostic is an error.
+        tested: the policy also where its only errors are tests that fail.
         diagnostics: in the order of the file.
         silenced: warnings that an `# allow` in the file silences.
     """
 
     source: Source
     policy: Policy | None
+    tested: Policy | None
     diagnostics: tuple[Diagnostic, ...]
     silenced: tuple[Diagnostic, ...] = ()
 
@@ -61,7 +63,7 @@ def check_text(
     """
     source, findings = Source(path, text), Findings(path)
     memory = memory or Memory()
-    tree = parse_policy(source, findings, memory.read(text))
+    tree = parse_policy(source, findings, memory)
     beside = Path(path).parent if directory is None else directory
     policy = check_policy(
         tree,
@@ -74,7 +76,8 @@ def check_text(
         memory=memory,
     )
     in_order = sorted(findings.items, key=lambda found: (found.span.start, found.code))
-    return CheckResult(source, policy, tuple(in_order), tuple(findings.silenced))
+    failed = any(found.severity == "error" for found in in_order)
+    return CheckResult(source, None if failed else policy, policy, tuple(in_order), tuple(findings.silenced))
 
 
 def check_file(path: Path, *, limits: Path, inventory: Path | None = None) -> CheckResult:

@@ -41,7 +41,7 @@ def check_one_window_per_prefix(made: Iterable[tuple[tree.Block, Initcwnd]], sco
             for pop in setting.pops
         ]
         for target, (pop, prefix) in [place for place in places if place[1] in owners][:1]:
-            scope.findings.error(
+            scope.of(block).findings.error(
                 "C122",
                 f"`{owners[pop, prefix]}` sets a window for `{prefix}` in `{pop}` already",
                 target.span,

@@ -45,7 +45,7 @@ def check_learn(block: tree.Block, scope: Scope) -> Learn | None:
             "C114",
             f"what is learned expires after {expire.duration.text}, before the next observation",
             expire.duration.span,
-            notes=(f"observed every {smooth.every.text} (line {smooth.span.line})",),
+            notes=(f"observed every {smooth.every.text} (line {scope.text.line_number(smooth.span)})",),
             help=f"use at least `{smooth.every.text}`",
         )
         return None
@@ -81,7 +81,7 @@ def check_one_learn_per_pop(learns: Iterable[tuple[tree.Block, Learn]], scope: S
         taken = [pop for pop in learn.pops if pop in owners]
         where = find(block.body.clauses, tree.In)
         if taken and where:
-            scope.findings.error(
+            scope.of(block).findings.error(
                 "C112",
                 f"`{owners[taken[0]]}` learns in `{taken[0]}` already",
                 where.span,

@@ -33,4 +33,4 @@ def check_one_experiment_per_pop(experiments: Iterable[tuple[tree.Block, Experim
 def _report(block: tree.Block, message: str, scope: Scope) -> None:
     rule = find(block.body.clauses, tree.RuleOf)
     span = rule.apply.span if rule else block.span
-    scope.findings.error("C121", message, span, help="keep one of the two")
+    scope.of(block).findings.error("C121", message, span, help="keep one of the two")

@@ -1,10 +1,10 @@
 """What names mean: the fleet's POPs and groups, and the file's own selects."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tidegate_dsl.diagnostics import Findings, Fix, Source, Span, advice, replacement, spelling
+from tidegate_dsl.diagnostics import Excerpt, Findings, Fix, Span, advice, replacement, spelling
 from tidegate_dsl.fleet import Limits
 from tidegate_dsl.model import Apply, Clause, Fleet, Select
 from tidegate_dsl.syntax import tree
@@ -19,7 +19,7 @@ class Scope:
     """What a block is checked against.
 
     Attributes:
-        source: the policy file.
+        text: what spans are of: the file, or what of it stands from a block on.
         fleet: None where the inventory is reported as unreadable: then no POP is reported as unknown.
         limits: the limits file.
         selects: every select of the file by name; None for one that was reported.
@@ -27,16 +27,21 @@ class Scope:
         findings: where mistakes go.
     """
 
-    source: Source
+    text: Excerpt
     fleet: Fleet | None
     limits: Limits
     selects: Mapping[str, Select | None]
     applies: Mapping[str, Apply | None]
     findings: Findings
 
+    def of(self, block: tree.Block) -> "Scope":
+        """The same for one block, whose spans count lines from its own."""
+        text, findings = replace(self.text, above=block.above), self.findings.below(block.above)
+        return replace(self, text=text, findings=findings)
+
     def clause(self, span: Span) -> Clause:
-        """A clause's line and words, for the plan's `because`."""
-        return Clause(span.line, self.source.words(span))
+        """A clause's line and words, for the plan's `because`; the line counts as the span's does."""
+        return Clause(span.line, self.text.words(span))
 
     def select(self, name: tree.Name) -> Select | None:
         """The select of this name, or None where it or the name is reported."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tidegate_dsl.diagnostics import Edit, Findings, Fix, Source, Span
+from tidegate_dsl.diagnostics import Edit, Excerpt, Findings, Fix, Span
 from tidegate_dsl.syntax import tree
 from tidegate_dsl.vocabulary import ClauseRule
 
@@ -12,7 +12,7 @@ def check_structure(
     header: Span,
     body: tree.Body,
     rules: Mapping[str, ClauseRule],
-    source: Source,
+    text: Excerpt,
     findings: Findings,
 ) -> None:
     """Report clauses that are missing or stand twice.
@@ -22,7 +22,7 @@ def check_structure(
         header: what to underline where a clause is missing.
         body: the block's clauses.
         rules: which clauses the block may and must have.
-        source: the file.
+        text: what the spans are of.
         findings: where mistakes go.
     """
     first: dict[str, tree.Clause] = {}
@@ -33,9 +33,9 @@ def check_structure(
                 "P108",
                 f"`{clause.key}` stands twice in {what}",
                 clause.span,
-                notes=(f"first on line {first[clause.key].span.line}",),
+                notes=(f"first on line {text.line_number(first[clause.key].span)}",),
                 help="keep one of them",
-                fix=_removed(first[clause.key], clause, source),
+                fix=_removed(first[clause.key], clause, text),
             )
         first.setdefault(clause.key, clause)
     if "" in body.broken:
@@ -52,12 +52,12 @@ def check_structure(
         )
 
 
-def _removed(first: tree.Clause, second: tree.Clause, source: Source) -> Fix | None:
+def _removed(first: tree.Clause, second: tree.Clause, text: Excerpt) -> Fix | None:
     """The fix that takes the second clause away where both say the same; else which one is meant is not known."""
     span = second.span
-    if isinstance(second, tree.Override) or source.words(first.span) != source.words(span):
+    if isinstance(second, tree.Override) or text.words(first.span) != text.words(span):
         return None
-    line = source.lines[span.line - 1]
-    if line.strip() == source.slice(span) and span.line < len(source.lines):  # the line holds nothing else
+    line = text.line(span)
+    if line.strip() == text.slice(span) and not text.is_last(span):  # the line holds nothing else
         span = Span(span.line, 1, len(line) + 2)
     return Fix("remove the second one", (Edit(span, ""),))

@@ -24,6 +24,7 @@ from tidegate_dsl.vocabulary import LEAVE, REASONS, REQUIREMENTS, spell
 
 from .scope import Scope
 
+TEST_FAILS: Final = "X101"
 _REPEAT: Final = "..."
 _VERDICTS: Final[dict[str, Literal["includes", "excludes"]]] = {
     "includes": "includes",
@@ -241,7 +242,7 @@ def _report_failure(
     )
     instead = f", not because of {wanted.because}" if verdict == wanted.verdict else ""
     scope.findings.error(
-        "X101", f"the test fails: {found}{instead}", expect.span, notes=_figures(given, select)
+        TEST_FAILS, f"the test fails: {found}{instead}", expect.span, notes=_figures(given, select)
     )
 
 

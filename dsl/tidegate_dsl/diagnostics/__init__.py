@@ -6,13 +6,14 @@ from .fixes import applicable, apply_fixes
 from .printed import render, summary
 from .report import Diagnostic, Edit, Findings, Fix, replacement
 from .sarif import sarif
-from .source import Source, Span, read_text
+from .source import Excerpt, Source, Span, read_text
 from .suggest import advice, either, listed, nearest, spelling
 
 __all__ = [
     "CODES",
     "Diagnostic",
     "Edit",
+    "Excerpt",
     "Findings",
     "Fix",
     "InputError",

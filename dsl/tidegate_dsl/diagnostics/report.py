@@ -1,6 +1,6 @@
 """What is wrong with a policy, and where: the record and its JSON; `printed` is its text."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from .source import Source, Span
@@ -90,12 +90,21 @@ class Diagnostic:
 class Findings:
     """The diagnostics of one file as they are found; the steps of a check share it and report all, not the first.
 
-    `silenced` are the warnings that the file allows.
+    Attributes:
+        path: the file.
+        items: in the order in which they were found; their lines count from the file's first.
+        silenced: warnings that the file allows.
+        above: how many lines of the file stand above what is reported on: spans that are given count from there.
     """
 
     path: str
     items: list[Diagnostic] = field(default_factory=list)
     silenced: list[Diagnostic] = field(default_factory=list)
+    above: int = 0
+
+    def below(self, above: int) -> "Findings":
+        """The same diagnostics, for who reports on a piece of the file below so many lines."""
+        return Findings(self.path, self.items, self.silenced, above)
 
     def error(
         self,
@@ -108,7 +117,7 @@ class Findings:
         fix: Fix | None = None,
     ) -> None:
         """Report an error."""
-        self.items.append(Diagnostic(self.path, code, "error", message, span, notes, help, fix))
+        self._add(Diagnostic(self.path, code, "error", message, span, notes, help, fix))
 
     def warning(
         self,
@@ -121,7 +130,14 @@ class Findings:
         fix: Fix | None = None,
     ) -> None:
         """Report what is allowed and probably not meant; an `# allow CODE: reason` in the file silences it."""
-        self.items.append(Diagnostic(self.path, code, "warning", message, span, notes, help, fix))
+        self._add(Diagnostic(self.path, code, "warning", message, span, notes, help, fix))
+
+    def _add(self, found: Diagnostic) -> None:
+        fix = found.fix and Fix(
+            found.fix.title,
+            tuple(Edit(edit.span.below(self.above), edit.text) for edit in found.fix.edits),
+        )
+        self.items.append(replace(found, span=found.span.below(self.above), fix=fix))
 
 
 def replacement(span: Span, text: str) -> Fix:

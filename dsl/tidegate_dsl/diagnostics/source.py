@@ -26,6 +26,10 @@ class Span(NamedTuple):
         """From the start of this span to the end of `last`, which stands on the same line."""
         return Span(self.line, self.column, last.end_column)
 
+    def below(self, lines: int) -> "Span":
+        """The same columns, so many lines further down."""
+        return Span(self.line + lines, self.column, self.end_column)
+
     @property
     def start(self) -> "Span":
         """The empty span before it."""
@@ -84,6 +88,39 @@ class Source:
     def words(self, span: Span) -> str:
         """The text of a span with every run of blanks as one space."""
         return " ".join(self.slice(span).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A text from one of its lines on: what is read of it counts lines from there, and stays when the piece moves.
+
+    Attributes:
+        source: the text.
+        above: how many of its lines stand above.
+    """
+
+    source: Source
+    above: int = 0
+
+    def line_number(self, span: Span) -> int:
+        """The line of a span, counted from the start of the text."""
+        return self.above + span.line
+
+    def slice(self, span: Span) -> str:
+        """The text of a span."""
+        return self.source.slice(span.below(self.above))
+
+    def words(self, span: Span) -> str:
+        """The text of a span with every run of blanks as one space."""
+        return self.source.words(span.below(self.above))
+
+    def line(self, span: Span) -> str:
+        """The line that a span is on."""
+        return self.source.lines[self.above + span.line - 1]
+
+    def is_last(self, span: Span) -> bool:
+        """Whether no line stands below a span."""
+        return self.above + span.line == len(self.source.lines)
 
 
 def read_text(file: BinaryIO, path: str) -> str:

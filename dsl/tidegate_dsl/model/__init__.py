@@ -7,6 +7,7 @@ windows (initcwnd) in segments. `line` is the clause's line in the policy file, 
 from .clauses import Bound, Clause, Comparison, Condition
 from .fleet import Fleet, Pop
 from .membership import MEMBER, NOT_MEMBER, PPM, UNOBSERVED, Figures, bound_of, figures, judge, missed
+from .moved import moved
 from .policy import Policy
 from .rules import Abort, Active, Apply, Experiment, Guard
 from .selects import Rank, Select, TrafficClass
@@ -44,4 +45,5 @@ __all__ = [
     "figures",
     "judge",
     "missed",
+    "moved",
 ]

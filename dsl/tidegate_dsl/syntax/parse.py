@@ -5,7 +5,7 @@ One mistake gives one error: a clause that is reported is left out, and `Body.br
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from tidegate_dsl.diagnostics import Findings, Source, either, listed, nearest, spelling
 from tidegate_dsl.vocabulary import BLOCKS, TOP_LEVEL
@@ -14,28 +14,66 @@ from . import tree
 from .body import BodyReader
 from .clauses import GRAMMARS, HEAD_GRAMMAR
 from .cursor import Cursor, GiveUp
-from .lexer import Comment, Kind, Token, end_of
-from .sections import Section, Sections, cut
+from .lexer import Comment, Kind, Lexed, Token, end_of, lex_lines
+from .memory import Memory
+from .sections import Section, cut
 
 
-def parse_policy(source: Source, findings: Findings, sections: Sections | None = None) -> tree.File:
+def parse_policy(source: Source, findings: Findings, memory: Memory | None = None) -> tree.File:
     """The tree of what could be read; mistakes go to `findings`.
+
+    A piece that is one block without a mistake is read by itself, and not again while `memory` has it. All others
+    are read one after the other: the parser looks beyond them for a brace and for the next block's keyword only, and
+    the next piece starts with one.
 
     Args:
         source: the text.
         findings: where mistakes go.
-        sections: the text cut by `sections.cut`, with what is known of it; more is known behind this.
+        memory: what is known of a text before it.
     """
     tokens: list[Token] = []
     comments: list[Comment] = []
-    places: dict[int, tuple[Section, int]] = {}
-    for section in (cut(source.text, {}) if sections is None else sections).values():
-        start, lexed = len(tokens), section.lex(findings)
+    known: dict[int, _Known] = {}
+    pieces = cut(source.text)
+    sections = (memory or Memory()).sections([piece.text for piece in pieces], _section)
+    for (above, text), section in zip(pieces, sections, strict=True):
+        start = len(tokens)
+        if section is None:
+            lexed = lex_lines(text.split("\n"), above + 1, findings)
+            comments += lexed.comments
+        else:
+            lexed = section.lexed
+            comments += [Comment(comment.text, comment.span.below(above)) for comment in lexed.comments]
+            known[start] = _Known(section.at(above), start + len(lexed.tokens))
         tokens += lexed.tokens
-        comments += lexed.comments
-        places[start] = (section, len(tokens))
-    tokens.append(end_of(tokens))
-    return _Parser(Cursor(tokens, findings), findings, places).file(tuple(comments))
+    return _parse(Lexed(tokens, comments), findings, known)
+
+
+def parse_tokens(lexed: Lexed, findings: Findings) -> tree.File:
+    """The tree of a file's tokens, read one after the other."""
+    return _parse(lexed, findings, {})
+
+
+def _section(text: str) -> Section | None:
+    """The block that a piece is; None where it is something else, or has a mistake."""
+    findings = Findings("")
+    lexed = lex_lines(text.split("\n"), 1, findings)
+    file = parse_tokens(lexed, findings)
+    if findings.items or len(file.blocks) != 1 or file.head.clauses:
+        return None
+    return Section(lexed, file.blocks[0])
+
+
+def _parse(lexed: Lexed, findings: Findings, known: Mapping[int, "_Known"]) -> tree.File:
+    tokens = [*lexed.tokens, end_of(lexed.tokens)]
+    return _Parser(Cursor(tokens, findings), findings, known).file(tuple(lexed.comments))
+
+
+class _Known(NamedTuple):
+    """A block that was read, and the token behind its section."""
+
+    block: tree.Block
+    end: int
 
 
 class _Parser:
@@ -44,13 +82,13 @@ class _Parser:
     Args:
         cursor: its tokens.
         findings: where mistakes go.
-        places: its sections by their first token, each with the token behind it.
+        known: blocks that were read, by their first token.
     """
 
-    def __init__(self, cursor: Cursor, findings: Findings, places: Mapping[int, tuple[Section, int]]) -> None:
+    def __init__(self, cursor: Cursor, findings: Findings, known: Mapping[int, _Known]) -> None:
         self.at: Final = cursor
         self.findings: Final = findings
-        self.places: Final = places
+        self.known: Final = known
         self.bodies: Final = BodyReader(cursor, findings)
         self.head: list[tree.Clause] = []
         self.head_broken: set[str] = set()
@@ -77,7 +115,11 @@ class _Parser:
             self.bodies.clause(TOP_LEVEL, HEAD_GRAMMAR, self.head, self.head_broken)
         elif token.kind is Kind.WORD and token.text in BLOCKS:
             self.astray = False
-            self._section(token.text)
+            if known := self.known.get(self.at.index):
+                self.blocks.append(known.block)
+                self.at.go_to(known.end)
+            else:
+                self._block(token.text)
         elif self.at.is_punctuation("}"):
             if not self.astray:
                 self.findings.error("P105", "this `}` closes nothing", token.span)
@@ -121,23 +163,6 @@ class _Parser:
         if self.at.token.kind in (Kind.WORD, Kind.STRING):
             self.skipped.add(self.at.token.text.strip('"'))
         self.bodies.skip_clause(deep=self.at.opens_block())
-
-    def _section(self, kind: str) -> None:
-        """Take a block, of a section that is known the one that was read of it before.
-
-        A section that holds one block, closed and without a mistake, is the same block in every file: the parser
-        looks beyond it for a brace and for the next block's keyword only, and the next section starts with one.
-        """
-        section, end = self.places.get(self.at.index, (None, 0))
-        if section is not None and section.block is not None:
-            self.blocks.append(section.block)
-            self.at.go_to(end)
-            return
-        mistakes = len(self.findings.items)
-        self._block(kind)
-        self.at.skip_newlines()
-        if section is not None and section.lexed is not None and self.at.index == end:
-            section.block = self.blocks[-1] if len(self.findings.items) == mistakes else None
 
     def _block(self, kind: str) -> None:
         first = self.at.take()

@@ -2,65 +2,53 @@
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from tidegate_dsl.diagnostics import Findings
 from tidegate_dsl.vocabulary import BLOCKS
 
-from .lexer import Lexed, lex_lines
+from .lexer import Lexed
 from .tree import Block
 
 _OPENS: Final = re.compile(rf"^[ \t]*(?:{'|'.join(BLOCKS)})(?![^\s{{}},%<>=!\"#])", re.MULTILINE)
 
 
-@dataclass(slots=True)
-class Section:
-    """Lines from one that opens a block to before the next; the first section is what stands before all of them.
+class Piece(NamedTuple):
+    """Lines from one that opens a block to before the next; the first piece is what stands before all of them.
 
-    What was read of it is kept where it has no mistake, and so does not depend on the text around it.
-
-    Attributes:
-        number: of its first line in the file.
-        text: its lines, the last one without its end.
-        lexed: its tokens and comments.
-        block: the one block that it holds.
+    `above` is how many lines of the file stand above it; its text is without the end of its last line.
     """
 
-    number: int
+    above: int
     text: str
-    lexed: Lexed | None = None
-    block: Block | None = None
-
-    def lex(self, findings: Findings) -> Lexed:
-        """Its tokens and comments; where something is no token they are made, and it is reported, each time."""
-        if self.lexed is not None:
-            return self.lexed
-        mistakes = len(findings.items)
-        lexed = lex_lines(self.text.split("\n"), self.number, findings)
-        if len(findings.items) == mistakes:
-            self.lexed = lexed
-        return lexed
 
 
-Sections = dict[tuple[int, str], Section]
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A piece that is one block, closed and without a mistake: the same block wherever it stands.
 
-
-def cut(text: str, known: Sections) -> Sections:
-    """The sections of a text in their order, by first line and text.
-
-    Args:
-        text: the policy.
-        known: sections of a text before it; one that stands where it stood is taken from there.
+    Lines count from the piece's first one.
     """
+
+    lexed: Lexed
+    block: Block
+
+    def at(self, above: int) -> Block:
+        """The block below so many lines."""
+        block = self.block
+        return Block(block.kind, block.name, block.span, block.body, above)
+
+
+def cut(text: str) -> list[Piece]:
+    """The pieces of a text, in their order."""
     starts = [match.start() for match in _OPENS.finditer(text)]
     if not starts or starts[0] > 0:
         starts.insert(0, 0)
-    # A line's end parts two sections and is in neither; the last section has none behind it.
+    # A line's end parts two pieces and is in neither; the last piece has none behind it.
     ends = [*(start - 1 for start in starts[1:]), len(text)]
-    number = 1
-    sections: Sections = {}
+    above = 0
+    pieces: list[Piece] = []
     for start, end in zip(starts, ends, strict=True):
         piece = text[start:end]
-        sections[number, piece] = known.get((number, piece)) or Section(number, piece)
-        number += piece.count("\n") + 1
-    return sections
+        pieces.append(Piece(above, piece))
+        above += piece.count("\n") + 1
+    return pieces

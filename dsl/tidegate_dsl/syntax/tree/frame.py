@@ -87,12 +87,22 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`select NAME { … }` and its like; the span is the header up to the name."""
+    """`select NAME { … }` and its like.
+
+    Attributes:
+        kind: its first word.
+        name: its name.
+        span: the header up to the name.
+        body: what stands between its braces.
+        above: how many lines of the file stand above it: every span in it counts lines from there. So a block that
+            moves is the same but for this number.
+    """
 
     kind: str
     name: Name
     span: Span
     body: Body
+    above: int = 0
 
 
 @dataclass(frozen=True, slots=True)
