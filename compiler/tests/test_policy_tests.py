@@ -90,6 +90,16 @@ def house(tmp_path_factory):
     return directory
 
 
+def test_a_test_that_fails_is_shown_before_a_rule_that_contradicts_another(house):
+    again = "\napply again {\n  to   slow\n  in   fra2\n  set  congestion_control bbr\n}\n"
+    code, out, _ = run(house, POLICY + again + WRONG)
+    assert code == 1
+    assert "FAIL  wrong" in out
+    code, _, err = run(house, POLICY + again + STEADY)
+    assert code == 1
+    assert "error[C125]: `again` can never apply" in err
+
+
 def test_what_passes_is_said_in_a_line_each(house):
     code, out, err = run(house, POLICY + FLAPPING + STEADY)
     assert (code, err) == (0, "")
