@@ -94,11 +94,6 @@ def test_links_that_come_up_later_get_the_discipline_until_the_role_is_taken_bac
     assert discipline("before") == first
     assert "changed=0" in role("sysctls", congestion_control_qdisc="fq")
 
-    said = role("sysctls", congestion_control_qdisc="no_such")
-    assert "net.core.default_qdisc: no_such: No such file or directory" in said
-    assert PARAMETER.read_text() == before
-
-    role("sysctls", congestion_control_qdisc="fq")
     role("absent")
     assert PARAMETER.read_text() == before
     assert not BOOT.exists()
