@@ -131,3 +131,15 @@ def test_what_is_optional_may_be_refused(host):
     assert not host.run(values={IDLE: 0, **REFUSED}, optional=[key])["changed"]
     assert host.run(state="absent")["changed"]
     assert (host.read(IDLE), host.read(key)) == ("1", before)
+
+
+def test_what_was_set_is_put_back_where_the_kernel_refuses_what_is_to_follow(host):
+    (key,) = REFUSED
+    before = host.read(key)
+    ours = "0" if before != "0" else "1"
+    host.run(values={key: ours, IDLE: 0}, optional=[key])
+    assert host.read(key) == ours
+    done = host.run(values={**REFUSED, IDLE: 0}, optional=[key])
+    assert done["refused"].keys() == {key}
+    assert host.read(key) == before
+    assert key not in host.boot.read_text() + host.memory.read_text()

@@ -210,6 +210,7 @@ class Set:
             except OSError as error:
                 if key in self._optional:
                     self.refused[key] = f"{value}: {error.strerror}"
+                    self._give_up(key, found)
                     continue
                 for other in done:
                     with contextlib.suppress(OSError):
@@ -220,6 +221,13 @@ class Set:
                 )
             else:
                 done.append(key)
+
+    def _give_up(self, key: str, found: Values) -> None:
+        """What an earlier run set must not outlive the memory of what stood there before."""
+        first = self._first.get(key)
+        if first is not None and found.get(key) == self.ours.get(key):
+            with contextlib.suppress(OSError):
+                self._kernel.write(key, first)
 
     @staticmethod
     def _text(path: Path) -> str:
