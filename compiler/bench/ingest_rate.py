@@ -31,7 +31,7 @@ def compared(client: Client, rows: int, load: Callable[[], object]) -> tuple[flo
     """Seconds of loading so many rows, and of copying them into a table of the same definition, sort key included."""
     loading, copying = [], []
     for _ in range(REPEATS):
-        for table in ("socket_samples", "ingested_blocks", "kafka_ranges"):
+        for table in ("socket_samples", "ingested_blocks", "kafka_ranges", "kafka_spools"):
             client.command(f"TRUNCATE TABLE {table}")
         client.command("CREATE OR REPLACE TABLE copied AS socket_samples")
         loading.append(_seconds(load))
