@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from hypothesis import given
 from hypothesis import strategies as st
 from tidegate.schemas.rows import new_rows
-from tidegate.telemetry import kafka_ingest
+from tidegate.telemetry import kafka_consumer, kafka_ingest
 from tidegate.telemetry.kafka_address import Topic
 from tidegate.telemetry.kafka_consumer import open_topic
 from tidegate.telemetry.kafka_ingest import ingest_topic
@@ -184,6 +184,29 @@ def test_a_host_that_moves_when_the_topic_gets_partitions_is_known(kafka, client
     report = load(client, topic)
     assert (report.rows, report.sent_again) == (40, 40)
     assert stored(client) == (120, 120)
+
+
+def test_partitions_that_a_topic_gets_while_it_is_followed_are_read_from_their_beginning(
+    kafka, client, topic, monkeypatch
+):
+    monkeypatch.setattr(kafka_consumer, "LOOK_EVERY_S", 0.1)
+    produce(kafka, topic, (rows_of(0, 10), said(0, 10), 0))
+    admin = AdminClient(kafka.settings())
+    deadline, seen = time.monotonic() + 60, []
+
+    def more(report):
+        seen.append(report.rows)
+        if len(seen) == 1:
+            admin.create_partitions([NewPartitions(topic.name, 5)])[topic.name].result()
+            await_partitions(kafka, topic, 5)
+            produce(kafka, topic, (rows_of(10, 10), said(10, 10), 4), (rows_of(20, 10), said(20, 10), 0))
+
+    with open_topic(topic, {}) as reader:
+        stopped = lambda: seen[-1:] == [30] or time.monotonic() > deadline  # noqa: E731 - of one line
+        report = ingest_topic(client, reader, follow=True, block_s=0.1, stopped=stopped, on_progress=more)
+    assert (report.rows, report.sent_again) == (30, 0)
+    assert load(client, topic).messages == 0
+    assert stored(client) == (30, 30)
 
 
 def test_what_is_not_numbered_or_numbered_anew_is_taken_and_counted(kafka, client, topic):

@@ -16,6 +16,8 @@ from tidegate.telemetry.kafka_ledger import Range
 from tidegate.telemetry.kafka_spools import Headers
 
 ANSWER_S: Final = 30.0
+LOOK_EVERY_S: Final = 60.0
+_LOOK_S: Final = 5.0
 _PAUSE_S: Final = 0.2
 # What is said of a partition while a broker restarts, or while the partition is new.
 _PASSING: Final = frozenset(
@@ -61,7 +63,7 @@ class TopicReader:
         self._partitions = tuple(partitions)
         self._next: dict[int, int] = {}
         self._ends: dict[int, int] = {}
-        self._answered = time.monotonic()
+        self._answered = self._looked = time.monotonic()
 
     def start(self, positions: Mapping[int, int]) -> None:
         """Read every partition from its position, or from its beginning where it has none."""
@@ -70,6 +72,20 @@ class TopicReader:
         self._next = {p: self._begin(p, positions.get(p, 0), bounds[p]) for p in self._partitions}
         self._answered = time.monotonic()
         self._assign(self._next)
+
+    def take_new_partitions(self) -> None:
+        """Read those too that the topic has got since, from their beginning; asks the brokers once a minute."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_EVERY_S:
+            return
+        self._looked = now
+        try:
+            found = self._consumer.list_topics(self.topic, _LOOK_S).topics[self.topic].partitions
+        except KafkaException:  # whether they can be reached, reading tells
+            return
+        if new := [each for each in found if each not in self._next]:
+            self._next |= {each: self._begin(each, 0, self._bounds(each)) for each in new}
+            self._assign(self._next)
 
     def messages(self, wait_s: float) -> Iterator[tuple[int, int, bytes, Headers]]:
         """What has arrived: partition, offset, value and headers of each message.

@@ -151,6 +151,8 @@ def _due(
     while not stopped():
         if not due.messages:
             begun = time.monotonic()
+        if follow:
+            reader.take_new_partitions()
         for message in reader.messages(wait_s=_WAIT_S):
             due.add(*message)
         at_end = not follow and reader.at_end()
