@@ -37,15 +37,16 @@ from tidegate_dsl.model import Clause, Rank, Select
 
 config, file, cluster = sys.argv[1:]
 form = Form(cluster or None)
-client = clickhouse_connect.get_client(interface="chdb", path=f":memory:?config-file={config}")
-client.command("CREATE DATABASE tidegate")
-client.command("USE tidegate")
+path = f":memory:?config-file={config}"
+first = clickhouse_connect.get_client(interface="chdb", path=path)
+first.command("CREATE DATABASE tidegate")
+client = clickhouse_connect.get_client(interface="chdb", path=path, database="tidegate")
 for statement in definition(form):
     plain = re.sub(r"Replicated(\\w*MergeTree)\\('[^']*', '[^']*'(?:, )?(.*?)\\)", r"\\1(\\2)", statement)
     client.command(plain.replace(" ON CLUSTER 'fleet'", ""))
 if form.cluster:
     for setting in CLIENT_SETTINGS.items():
-        client.command("SET {} = {}".format(*setting))
+        client.set_client_setting(*setting)
 report = ingest_file(client, Path(file))
 if not form.cluster:
     client.command("INSERT INTO socket_samples SELECT * FROM socket_samples")

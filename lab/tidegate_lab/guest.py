@@ -81,7 +81,7 @@ def _sample() -> None:
         time.sleep(0.05)
         for datagrams in diag.dump(_ESTABLISHED, buffer, kernel.WANTED_ATTRIBUTES):
             sockets = find_sockets(words, datagrams)
-            rows = np.zeros(sockets.count, ROW)
+            rows = np.zeros(len(sockets.starts), ROW)
             fill_rows(rows, sockets)
             for row in rows[rows["bytes_sent"] > 0]:
                 found = signs(row.reshape(1))

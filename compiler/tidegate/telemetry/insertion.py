@@ -13,6 +13,7 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.httpclient import HttpClient
 
 from tidegate.telemetry.native import COLUMNS, NativeBlock
+from tidegate.telemetry.schema_form import CLIENT_SETTINGS
 
 TABLE: Final = "socket_samples"
 _INTO: Final = f"INSERT INTO {TABLE} ({', '.join(COLUMNS)})"
@@ -39,6 +40,9 @@ def another(client: Client) -> Iterator[Client]:
         yield client
         return
     with closing(clickhouse_connect.get_client(dsn=client.uri, database=client.database)) as second:
+        for name in CLIENT_SETTINGS:
+            if value := client.get_client_setting(name):
+                second.set_client_setting(name, value)
         yield second
 
 
