@@ -16,6 +16,7 @@ sys.path[:0] = [str(ROOT / room / "bench") for room in ("collectors", "compiler"
 import agent_memory  # noqa: E402 - the benches stand in their rooms
 import check_time  # noqa: E402
 import collector_cost  # noqa: E402
+import full_table  # noqa: E402
 import ingest_rate  # noqa: E402
 import kafka_rate  # noqa: E402
 import keystroke  # noqa: E402
@@ -34,6 +35,7 @@ BENCHMARKS: tuple[Callable[[], Figures], ...] = (
     kafka_rate.measure,
     steer_cost.measure,
     routes_cost.measure,
+    full_table.measure,
     riptide_cost.measure,
     agent_memory.measure,
 )
