@@ -43,9 +43,10 @@ def test_the_artifact_holds_the_collection_and_nothing_else(artifact):
     assert Path("plugins/modules/steering.py") in names
     assert Path("roles/congestion_control/templates/steering.json.j2") in names
     assert Path("roles/agent/files/tidegate-agent.service") in names
-    assert [name for name in names if name.suffix == ".sh"] == [
-        Path("roles/kernel_defaults/files/kernel-defaults.sh")
-    ]
+    assert {name for name in names if name.suffix == ".sh"} == {
+        Path("roles/edge_software/files/older-services.sh"),
+        Path("roles/kernel_defaults/files/kernel-defaults.sh"),
+    }
     assert not [name for name in names if "__pycache__" in name.parts]
 
 

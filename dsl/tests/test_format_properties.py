@@ -1,6 +1,6 @@
 """Whatever the layout: formatting changes no meaning and no comment, is done once for all, and never breaks."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -196,6 +196,8 @@ def meaning(node: object) -> object:
         return node.edition.text.replace(" ", "")
     if isinstance(node, tuple):
         return [meaning(each) for each in node]
+    if isinstance(node, tree.Block):
+        node = replace(node, above=0)
     if is_dataclass(node):
         return type(node).__name__, [meaning(getattr(node, field.name)) for field in fields(node)]
     return node
