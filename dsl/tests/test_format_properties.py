@@ -208,11 +208,12 @@ def allowed(text: str) -> dict[str, set[int]]:
     file = read(text)
     spans: list[Span] = [clause.span for clause in file.head.clauses]
     for block in file.blocks:
-        spans.append(block.span)
+        own = [block.span]
         for clause in block.body.clauses:
-            spans.append(clause.span)
+            own.append(clause.span)
             if isinstance(clause, tree.Override):
-                spans += [inner.span for inner in clause.body.clauses]
+                own += [inner.span for inner in clause.body.clauses]
+        spans += [span.below(block.above) for span in own]
     code = {token.span.line for token in lex(Source("", text), Findings("")).tokens if token.text}
     found: dict[str, set[int]] = {}
     for comment in file.comments:
