@@ -62,7 +62,7 @@ demo: setup  ## a simulated fleet of four POPs, from telemetry to variables
 	@compiler/demo.sh $(BUILD)/demo
 
 test: real  ## every suite; as root also those on real sockets and systemd hosts
-	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not root or hosts"
+	@pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not root or hosts"
 	@pytest -m "root and not hosts"
 
 lint: setup  ## ruff, mypy, ansible-lint, yamllint, opa, shellcheck

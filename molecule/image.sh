@@ -10,6 +10,9 @@ packages=systemd,systemd-sysv,dbus,python3,iproute2,openssh-server,procps,nginx
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
 export CONTAINERS_CONF=$repository/molecule/containers.conf
+mkdir -p "$repository/build"
+exec 9> "$repository/build/image.lock" # two scenarios may begin at once
+flock 9
 recipe=$(sha256sum < "$0" | cut -c1-16)
 present=$(podman image inspect --format '{{index .Labels "tidegate.recipe"}}' "$image" 2>/dev/null || true)
 if [ "$present" = "$recipe" ]; then
@@ -22,7 +25,6 @@ fi
 mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $suite" 'Origin: Debian' 'Created-By: Packages' |
   head -n 1)
 
-mkdir -p "$repository/build"
 tree=$(mktemp -d "$repository/build/image.XXXXXX")
 trap 'rm -rf --one-file-system "$tree"' EXIT
 echo "molecule: making image $image (about two minutes)" >&2
