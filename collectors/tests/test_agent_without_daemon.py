@@ -103,7 +103,7 @@ def test_who_may_not_look_at_bpf_is_not_told_that_all_matches(host, bpf_files):
     assert "as far as can be seen" in host.agent("status", under=UNPRIVILEGED, check=False).stdout
 
 
-@pytest.mark.parametrize("content", ["", '{"pins": [7]}'])
+@pytest.mark.parametrize("content", ["", '{"pins": [7]}', '{"pins": "/"}', "7"])
 def test_a_damaged_note_of_places_stops_apply_and_of_a_flush_only_what_needs_it(host, content):
     host.steer((CLAIM, BBR))
     host.apply()

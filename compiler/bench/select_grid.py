@@ -1,8 +1,8 @@
 """How long selection takes over closed windows: 50 POPs x 2,000 prefixes x 72 windows in the embedded engine.
 
 DuckDB and Polars select the same rows of the same windows twice: ranking the values themselves, as who keeps no
-membership must, and from the member bits that Tidegate made when it closed the windows. Tidegate reads the masks of
-the history that was carried to the last window; what that takes for each window is a figure of its own.
+membership must, and from the member bits that Tidegate made when it closed the windows. Tidegate reads the
+history that was carried to the last window; what that takes for each window is a figure of its own.
 
 It runs in a process of its own: what other benches leave on Python's heap its collector would walk while the 13,000
 results are made.
@@ -156,7 +156,7 @@ def measure_here() -> dict[str, dict[str, object]]:
         "value": round(closing + keeping, 3),
         "unit": "s",
         "against": f"one window more, of {SAMPLES} samples of each prefix: {closing:.3f} s to close it,"
-        f" {keeping:.3f} s to carry the masks that selection reads",
+        f" {keeping:.3f} s to carry the history that selection reads",
     }
     for peer, taken in seconds.items():
         how = "reads the member bits" if peer.endswith("given_members") else "ranks the values itself"

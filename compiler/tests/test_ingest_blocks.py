@@ -75,13 +75,15 @@ def test_blocks_larger_than_a_pipe_take_each_others_memory_only_when_the_engine_
 def test_an_insert_that_the_engine_refuses_ends_though_nobody_reads_its_block(client):
     block = NativeBlock()
     assert decode(some_rows(20_000), block, MADE_NS).all_good
+    taken = []
     client.command("RENAME TABLE socket_samples TO elsewhere")
     try:
         with pytest.raises(ClickHouseError):
-            insert_rows(client, block, "0" * 64)
+            insert_rows(client, block, "0" * 64, lambda: taken.append("refused"))
     finally:
         client.command("RENAME TABLE elsewhere TO socket_samples")
-    insert_rows(client, block, "0" * 64)
+    insert_rows(client, block, "0" * 64, lambda: taken.append("inserted"))
+    assert taken == ["inserted"]
     assert stored(client) == (20_000, 20_000)
 
 

@@ -21,10 +21,10 @@ _COUNT: Final = """
 SELECT count() FROM prefix_histories
 WHERE view = {view:String} AND window_start = toDateTime({newest:UInt32}, 'UTC')
 """
-_REGISTERED: Final = """
-SELECT rows FROM whole_histories
-WHERE view = {view:String} AND window_start = toDateTime({newest:UInt32}, 'UTC')
-"""
+_IS_WHOLE: Final = f"""
+SELECT count() FROM whole_histories
+WHERE view = {{view:String}} AND window_start = toDateTime({{newest:UInt32}}, 'UTC') AND rows = ({_COUNT})
+"""  # noqa: S608 - of nothing else's text
 _REGISTER: Final = f"""
 INSERT INTO whole_histories (view, window_start, rows)
 SELECT {{view:String}}, toDateTime({{newest:UInt32}}, 'UTC'), ({_COUNT})
@@ -84,8 +84,7 @@ def keep(client: "Client", view: str, newest: datetime, step_us: int, values: Co
 def is_kept(client: "Client", view: str, newest: datetime) -> bool:
     """Whether the history that ends with a window can be read."""
     parameters = {"view": view, "newest": _seconds(newest)}
-    registered = client.query(_REGISTERED, parameters=parameters).result_rows
-    return bool(registered) and client.query(_COUNT, parameters=parameters).result_rows[0] in registered
+    return bool(client.query(_IS_WHOLE, parameters=parameters).result_rows[0][0])
 
 
 def drop_from(client: "Client", view: str, first: datetime) -> None:

@@ -170,7 +170,7 @@ def observed_prefixes(
 
 
 _OWN: Final = 4  # seen, slow, flips, pairs
-_MEASURED: Final = 8  # of a query's columns, the first that is a metric's
+_MEASURED: Final = 4 + _OWN  # of a query's columns, the first that is a metric's
 _COLUMNS: Final = columns(ALWAYS)  # in the order of Measurement's fields
 
 

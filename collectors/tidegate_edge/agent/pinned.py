@@ -61,10 +61,10 @@ def noted(state: Path) -> tuple[Path, ...]:
     """
     path = state / FILE
     try:
-        return tuple(Path(each) for each in json.loads(path.read_text(encoding="utf-8"))["pins"])
+        return _pins_of(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return ()
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise Failure(
             f"{path}: not what the agent wrote there: {error}",
             help=f"remove {path}, and `tidegate-agent flush --pins DIRECTORY` what the daemon was told to use",
@@ -72,6 +72,13 @@ def noted(state: Path) -> tuple[Path, ...]:
         ) from error
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}", exit_code=MISSING_PART) from error
+
+
+def _pins_of(text: str) -> tuple[Path, ...]:
+    match json.loads(text):
+        case {"pins": [*pins]}:
+            return tuple(map(Path, pins))
+    raise ValueError("no list of pins")
 
 
 def note(directories: Iterable[Path], state: Path) -> None:

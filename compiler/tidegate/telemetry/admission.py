@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tidegate.telemetry.columns import Array, Names
 
-_DAY_NS: Final = 86_400 * 10**9
+DAY_NS: Final = 86_400 * 10**9
 EARLIEST_NS: Final = (
     1_420_070_400 * 10**9
 )  # 2015-01-01, before the first kernel that reports delivery rates (4.9)
@@ -65,7 +65,7 @@ def judge(
     """
     time = numbers["observed_at_ns"]
     checks = {
-        "time before 2015 or in the future": (time >= EARLIEST_NS) & (time <= now_ns + _DAY_NS),
+        "time before 2015 or in the future": (time >= EARLIEST_NS) & (time <= now_ns + DAY_NS),
         "older than the stream may be": time >= earliest_ns,
         "POP is not a name": _are_names(names["pop"], may_be_empty=False),
         "host is not a name": _are_names(names["host"], may_be_empty=False),
@@ -87,10 +87,10 @@ def _days(time: Array) -> frozenset[int]:
     """Days since the epoch; mostly one, which needs no sorting."""
     if not len(time):
         return frozenset()
-    first, last = int(time.min()) // _DAY_NS, int(time.max()) // _DAY_NS
+    first, last = int(time.min()) // DAY_NS, int(time.max()) // DAY_NS
     if first == last:
         return frozenset([first])
-    return frozenset(np.unique(time // np.uint64(_DAY_NS)).tolist())
+    return frozenset(np.unique(time // np.uint64(DAY_NS)).tolist())
 
 
 def _are_names(column: Names, *, may_be_empty: bool) -> npt.NDArray[np.bool_]:

@@ -21,8 +21,8 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.httpclient import HttpClient
 
 from tidegate.errors import MISSING_PART, Failure
+from tidegate.telemetry.admission import DAY_NS
 
-DAY_NS: Final = 86_400 * 10**9
 TIMES: Final = {"socket_samples": "observed_at", "transfers": "finished_at", "host_health": "observed_at"}
 # What identifies a row, the table's sorting key first.
 _IDENTITY: Final = {

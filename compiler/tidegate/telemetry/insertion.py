@@ -12,13 +12,13 @@ import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.httpclient import HttpClient
 
+from tidegate.telemetry.admission import DAY_NS
 from tidegate.telemetry.native import COLUMNS, NativeBlock
 from tidegate.telemetry.schema_form import CLIENT_SETTINGS
 
 TABLE: Final = "socket_samples"
 _INTO: Final = f"INSERT INTO {TABLE} ({', '.join(COLUMNS)})"
 _PIPE_BYTES: Final = 2**20  # as large as Linux lets any user make one (/proc/sys/fs/pipe-max-size)
-_DAY_NS: Final = 86_400 * 10**9
 _TOKEN: Final = re.compile(r"[0-9a-f]{64}")
 # A token's insert is one block, whatever its rows, and never waits in the server's memory.
 _SETTINGS: Final = {
@@ -86,7 +86,7 @@ def insert_days(client: Client, block: NativeBlock, token: str, days: Collection
     chosen = ", ".join(map(str, sorted(days)))
     client.command(
         f"{_INTO} SELECT {', '.join(COLUMNS)} FROM input('{structure}')"  # noqa: S608 - names and numbers of our own
-        f" WHERE intDiv(toUnixTimestamp64Nano(observed_at), {_DAY_NS}) IN ({chosen}) FORMAT Native",
+        f" WHERE intDiv(toUnixTimestamp64Nano(observed_at), {DAY_NS}) IN ({chosen}) FORMAT Native",
         data=bytes(block.data),
         settings=_SETTINGS | {"insert_deduplication_token": token},
     )
@@ -101,7 +101,7 @@ def _piped(data: memoryview, on_written: Callable[[], None]) -> Iterator[str]:
     reading, writing = os.pipe()
     with ThreadPoolExecutor(1) as threads:
         written = threads.submit(_write, writing, data)
-        written.add_done_callback(lambda _: on_written())
+        written.add_done_callback(lambda done: None if done.exception() else on_written())
         try:
             yield f"/proc/self/fd/{reading}"
         finally:

@@ -22,6 +22,7 @@ from clickhouse_connect.driver.client import Client
 
 from tidegate.schemas.records import Records
 from tidegate.schemas.rows import ROW_LENGTH
+from tidegate.telemetry.admission import DAY_NS
 from tidegate.telemetry.block import BLOCK_ROWS
 from tidegate.telemetry.decode import decode
 from tidegate.telemetry.hollow_tokens import TIMES, Sample, insert_all, may_be_hollow, sample_of
@@ -38,8 +39,7 @@ from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat
 BLOCK_BYTES: Final = BLOCK_ROWS * ROW_LENGTH
 _OVER_BYTES: Final = AT_ONCE * 2**20  # what may come beyond a block, at Kafka's default bound of a message
 # A stream's rows are fresh. The bound keeps one insert within the 100 partitions (days) that ClickHouse takes.
-OLDEST_NS: Final = 30 * 86_400 * 10**9
-_DAY_NS: Final = 86_400 * 10**9
+OLDEST_NS: Final = 30 * DAY_NS
 _WAIT_S: Final = 0.2
 
 
@@ -167,7 +167,7 @@ def _due(
 
 def _decode(due: Batch, claimed: Claim, into: NativeBlock, doubted: Collection[str]) -> _Decoded:
     now_ns = time.time_ns()
-    earliest_ns = now_ns // _DAY_NS * _DAY_NS - OLDEST_NS
+    earliest_ns = now_ns // DAY_NS * DAY_NS - OLDEST_NS
     judged = decode(due.rows, into, now_ns, earliest_ns=earliest_ns)
     left_out = Counter(due.left_out) + Counter(judged.left_out)
     records = {}

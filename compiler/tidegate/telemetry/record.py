@@ -10,12 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tidegate.schemas.records import RecordForm, Records
-from tidegate.telemetry.admission import EARLIEST_NS, Admitted
+from tidegate.telemetry.admission import DAY_NS, EARLIEST_NS, Admitted
 
 Column = npt.NDArray[np.generic]
 Check = Callable[[Records], npt.NDArray[np.bool_]]
 
-_DAY_NS: Final = 86_400 * 10**9
 _NAME: Final = re.compile(rb"[A-Za-z0-9._-]+")
 
 
@@ -49,7 +48,7 @@ class RecordKind:
         good = np.ones(len(rows), np.bool_)
         left_out = {}
         times: dict[str, Check] = {
-            "time before 2015 or in the future": lambda _: (time >= EARLIEST_NS) & (time <= now_ns + _DAY_NS),
+            "time before 2015 or in the future": lambda _: (time >= EARLIEST_NS) & (time <= now_ns + DAY_NS),
             "older than the stream may be": lambda _: time >= earliest_ns,
         }
         for reason, holds in {**times, **self.checks}.items():
@@ -58,7 +57,7 @@ class RecordKind:
                 left_out[reason] = count
             good &= held
         admitted = rows[good]
-        days = np.unique(admitted[self.time] // np.uint64(_DAY_NS))
+        days = np.unique(admitted[self.time] // np.uint64(DAY_NS))
         return Admitted(admitted, left_out, frozenset(days.tolist()))
 
     def arrow_table(self, rows: Records) -> pa.Table:

@@ -1,15 +1,13 @@
 """Inserts rows of host health and of transfers into their tables, once for each token."""
 
 from collections.abc import Collection
-from typing import Final
 
 import numpy as np
 from clickhouse_connect.driver.client import Client
 
 from tidegate.schemas.records import Records
+from tidegate.telemetry.admission import DAY_NS
 from tidegate.telemetry.record import RecordKind
-
-_DAY_NS: Final = 86_400 * 10**9
 
 
 def insert_records(
@@ -25,7 +23,7 @@ def insert_records(
         days: since the epoch; only rows of these. None: all.
     """
     if days is not None:
-        rows = rows[np.isin(rows[kind.time] // np.uint64(_DAY_NS), list(days))]
+        rows = rows[np.isin(rows[kind.time] // np.uint64(DAY_NS), list(days))]
     if len(rows):
         settings = {"insert_deduplicate": 1, "insert_deduplication_token": token, "async_insert": 0}
         client.insert_arrow(kind.table, kind.arrow_table(rows), settings=settings)

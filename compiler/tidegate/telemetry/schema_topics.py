@@ -13,10 +13,9 @@ from tidegate.schemas.hosts import HOSTS, PRESSURE, SCHEDSTAT, STAT
 from tidegate.schemas.records import Records
 from tidegate.schemas.rows import SCHEMA_VERSION, new_rows
 from tidegate.schemas.transfers import TRANSFERS
-from tidegate.telemetry.admission import EARLIEST_NS
+from tidegate.telemetry.admission import DAY_NS, EARLIEST_NS
 
 OLDEST_DAYS: Final = 30  # the stream's bound keeps one insert within the 100 partitions that ClickHouse takes
-_DAY_NS: Final = 86_400 * 10**9
 _MAX_CPUS: Final = 8192  # CONFIG_NR_CPUS of MAXSMP, arch/x86/Kconfig
 _CLASSES: Final = 5  # TrafficClass of schemas/sockets.proto
 _NOW_NS: Final = "toUnixTimestamp64Nano(now64(9))"
@@ -74,10 +73,10 @@ def _as_they_are(one: Records, narrow: Mapping[str, str], time: str) -> dict[str
 
 
 def _checks(frame: str, version: int, time: str, further: Mapping[str, str]) -> dict[str, str]:
-    oldest = f"intDiv({_NOW_NS}, {_DAY_NS}) * {_DAY_NS} - {OLDEST_DAYS * _DAY_NS}"
+    oldest = f"intDiv({_NOW_NS}, {DAY_NS}) * {DAY_NS} - {OLDEST_DAYS * DAY_NS}"
     return {
         f"not a row of schema version {version}": f"row_schema_version = {version} AND {frame}",
-        "time before 2015 or in the future": f"row_{time} >= {EARLIEST_NS} AND row_{time} <= {_NOW_NS} + {_DAY_NS}",
+        "time before 2015 or in the future": f"row_{time} >= {EARLIEST_NS} AND row_{time} <= {_NOW_NS} + {DAY_NS}",
         "older than the stream may be": f"row_{time} >= {oldest}",
         "POP is not a name": _is_name("pop"),
         "host is not a name": _is_name("host"),
@@ -121,7 +120,7 @@ def _hosts() -> TopicRows:
     columns["interval_us"] = "row_observed_us"
     columns["observed_us"] = f"if(bitAnd(row_measured, {PRESSURE}) != 0, row_observed_us, 0)"
     checks = {
-        "interval of nothing or of more than a day": f"row_observed_us > 0 AND row_observed_us <= {_DAY_NS // 1000}",
+        "interval of nothing or of more than a day": f"row_observed_us > 0 AND row_observed_us <= {DAY_NS // 1000}",
         "stalled for longer than observed": "row_cpu_stalled_us <= row_observed_us",
         "unknown counters": f"row_measured <= {PRESSURE | STAT | SCHEDSTAT}",
         "more CPUs than there can be": f"row_cpus <= {_MAX_CPUS}",
