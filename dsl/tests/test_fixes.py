@@ -174,6 +174,27 @@ def test_all_fixes_together_are_as_good_as_one_by_one(texts: list[str]) -> None:
     assert apply_fixes(text, []) == text
 
 
+@pytest.mark.parametrize(
+    ("right", "written"),
+    [
+        pytest.param("60%", "0.6", id="share of one"),
+        pytest.param("60%", "1", id="all or a hundredth"),
+        pytest.param("5 Mbps", "5 MBps", id="bytes, eight times as many"),
+        pytest.param("100 KB", "100 Kb", id="bits"),
+        pytest.param("1h", "1", id="no unit"),
+        pytest.param("congestion_control bbr", "congestion_control bbr2", id="another algorithm"),
+        pytest.param("override fra2", "override fra1", id="another place"),
+        pytest.param("select slow {", "select Slow {", id="a name to one that is none"),
+    ],
+)
+def test_no_fix_guesses_what_only_the_author_knows(right: str, written: str) -> None:
+    assert right in EXAMPLE
+    found = check(EXAMPLE.replace(right, written, 1)).diagnostics
+
+    assert found
+    assert [each.fix for each in found] == [None] * len(found)
+
+
 def test_of_two_fixes_of_one_place_the_first_is_made() -> None:
     def fixed(start: int, end: int, text: str) -> Diagnostic:
         span = Span(1, start + 1, end + 1)

@@ -4,35 +4,55 @@ from tidegate_dsl.diagnostics import Findings, advice, listed, spelling
 from tidegate_dsl.model import Clause, Comparison, Condition
 from tidegate_dsl.syntax import tree
 from tidegate_dsl.values import reduce_within
-from tidegate_dsl.vocabulary import DIMENSION_RANGES, METRICS, Metric, Place
+from tidegate_dsl.vocabulary import DIMENSION_RANGES, METRICS, UNITS, Metric, Place
 
 _COMPARISONS: dict[str, Comparison] = {"<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
-def check_metric(name: tree.Name, place: Place, findings: Findings) -> Metric | None:
-    """The metric if it may stand in `place`; None where it is reported."""
+def check_metric(
+    name: tree.Name, place: Place, findings: Findings, *, value: tree.Quantity | None = None
+) -> Metric | None:
+    """The metric if it may stand in `place`; None where it is reported.
+
+    `value` is what it is compared with, where there is one.
+    """
     metric = METRICS.get(name.text)
     if metric is not None and place in metric.places:
         return metric
-    fitting = [other.name for other in METRICS.values() if place in other.places]
+    fitting = [other for other in METRICS.values() if place in other.places]
     if metric is None:
-        way_out = advice(name.text, fitting, what=f"metrics of `{place}`:")
-        fix = spelling(name.span, name.text, fitting)
-        findings.error("N102", f"there is no metric `{name.text}`", name.span, help=way_out, fix=fix)
+        _report_unknown(name, place, fitting, value, findings)
     else:
         findings.error(
             "N103",
             f"`{name.text}` can not stand in `{place}`",
             name.span,
             notes=(f"{name.text}: {metric.meaning}",),
-            help=f"metrics of `{place}`: {listed(fitting)}",
+            help=f"metrics of `{place}`: {listed(other.name for other in fitting)}",
         )
     return None
 
 
+def _report_unknown(
+    name: tree.Name, place: Place, fitting: list[Metric], value: tree.Quantity | None, findings: Findings
+) -> None:
+    """The value's unit narrows what was meant: `loss < 5%` is not `lost`, a number of segments."""
+    unit = UNITS.get(value.unit) if value and value.unit else None
+    alike = [metric.name for metric in fitting if unit and metric.dimension == unit.dimension]
+    meant = alike or [metric.name for metric in fitting]
+    what = f"metrics of `{place}` in `{unit.name}`:" if unit and alike else f"metrics of `{place}`:"
+    findings.error(
+        "N102",
+        f"there is no metric `{name.text}`",
+        name.span,
+        help=advice(name.text, meant, what=what),
+        fix=spelling(name.span, name.text, meant),
+    )
+
+
 def check_condition(test: tree.Test, place: Place, clause: Clause, findings: Findings) -> Condition | None:
     """The condition in base units; None where it is reported."""
-    metric = check_metric(test.metric, place, findings)
+    metric = check_metric(test.metric, place, findings, value=test.value)
     if metric is None:
         return None
     if test.comparison is None or test.value is None:

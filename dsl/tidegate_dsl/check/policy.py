@@ -1,18 +1,17 @@
 """A syntax tree to a checked policy."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from tidegate_dsl.analysis import analyse, read_allowances, silence
 from tidegate_dsl.diagnostics import Excerpt, Findings, Source
 from tidegate_dsl.fleet import Limits, read_fleet
 from tidegate_dsl.model import Apply, Fleet, Policy, Select, moved
 from tidegate_dsl.syntax import Memory, tree
-from tidegate_dsl.vocabulary import BLOCKS
+from tidegate_dsl.vocabulary import BLOCKS, NAME, NAME_IN_WORDS
 
 from .apply import check_apply
 from .experiment import check_experiment
@@ -25,8 +24,6 @@ from .scope import Scope
 from .select import check_select
 from .structure import check_structure
 from .test import TEST_FAILS, check_test
-
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 T = TypeVar("T")
 
@@ -154,12 +151,12 @@ def _check_names(blocks: list[tree.Block], findings: Findings) -> None:
     lines: dict[str, int] = {}
     for block in blocks:
         name, own = block.name, findings.below(block.above)
-        if block.kind != "test" and not _NAME.fullmatch(name.text):
+        if block.kind != "test" and not NAME.fullmatch(name.text):
             own.error(
                 "N109",
                 f"`{name.text}` is no name",
                 name.span,
-                help="a name is a lower-case letter, then up to 62 letters, digits and `_`",
+                help=NAME_IN_WORDS,
             )
         if name.text in lines:
             own.error(

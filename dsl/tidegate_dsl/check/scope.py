@@ -8,6 +8,7 @@ from tidegate_dsl.diagnostics import Excerpt, Findings, Fix, Span, advice, repla
 from tidegate_dsl.fleet import Limits
 from tidegate_dsl.model import Apply, Clause, Fleet, Select
 from tidegate_dsl.syntax import tree
+from tidegate_dsl.vocabulary import NAME
 
 from .repeats import check_repeats
 
@@ -57,7 +58,7 @@ class Scope:
         way_out = f"write `{kind} {name.text} {{ … }}`"
         if blocks:
             way_out = advice(name.text, blocks, what="this file has")
-        fix = spelling(name.span, name.text, blocks)
+        fix = spelling(name.span, name.text, filter(NAME.fullmatch, blocks))
         self.findings.error(code, f"there is no {kind} `{name.text}`", name.span, help=way_out, fix=fix)
         return None
 

@@ -159,7 +159,7 @@ def _key(statement: Statement) -> str:
 
 
 def _once(words: Sequence[str]) -> str:
-    """What may stand once: `require windows`, `set initrwnd`, `limit … new`, or the first word."""
+    """What may stand once: `require windows`, `set initrwnd`, `limit … new prefixes`, or the first word."""
     if words[0] in ("require", "set") and len(words) > 1:
         return f"{words[0]} {words[1]}"
     return "limit new" if words[0] == "limit" and "new" in words[:3] else words[0]

@@ -1,12 +1,11 @@
 """Names of blocks: where they are defined and used, and how to change them."""
 
-import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from tidegate_dsl.diagnostics import Span
 from tidegate_dsl.syntax import Kind, Token
-from tidegate_dsl.vocabulary import BLOCKS
+from tidegate_dsl.vocabulary import BLOCKS, NAME, NAME_IN_WORDS
 
 from .document import Document
 from .statements import Statement
@@ -19,7 +18,6 @@ USES: Final = {
     ("guard", "watch"): "apply",
     ("experiment", "on"): "apply",
 }
-NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +79,7 @@ def rename(document: Document, place: Place, new: str) -> list[Span]:
         if '"' in new or "\n" in new or "\r" in new:
             raise Refused("a test's name has no `\"` and stands on one line")
     elif not NAME.fullmatch(new):
-        raise Refused(
-            f"`{new}` is no name: a name is a lower-case letter, then up to 62 letters, digits and `_`"
-        )
+        raise Refused(f"`{new}` is no name: {NAME_IN_WORDS}")
     if new != found.name and new in names(document, found.kind):
         raise Refused(f"there is a {found.kind} `{new}` already")
     return [each.span for each in same(document, found.kind, found.name)]

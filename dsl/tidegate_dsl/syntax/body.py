@@ -88,9 +88,14 @@ class BodyReader:
             self._end_of_clause(rules)
         except GiveUp:
             broken.add(first.text)
-            self.skip_clause(deep=False)
+            self._leave_line(rules, broken)
         else:
             clauses.append(clause)
+
+    def _leave_line(self, rules: Mapping[str, ClauseRule], broken: set[str]) -> None:
+        """Go behind a clause that is reported; clauses behind it on its line are the same mistake."""
+        broken |= self._at.words_ahead & rules.keys()
+        self.skip_clause(deep=False)
 
     def _override(self, rule: ClauseRule, clauses: list[tree.Clause], broken: set[str]) -> None:
         first = self._at.take()
@@ -114,7 +119,7 @@ class BodyReader:
             try:
                 self._end_of_clause(BLOCKS["apply"])
             except GiveUp:
-                self.skip_clause(deep=False)
+                self._leave_line(BLOCKS["apply"], broken)
 
     def missing_brace(self) -> None:
         """Report a header without `{`, and read on as if it were there."""

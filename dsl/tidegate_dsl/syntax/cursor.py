@@ -96,6 +96,26 @@ class Cursor:
         return False
 
     @property
+    def words_of_line(self) -> set[str]:
+        """The words in the rest of the line."""
+        index, words = self._index, set()
+        while self._tokens[index].kind not in (Kind.NEWLINE, Kind.END):
+            if self._tokens[index].kind is Kind.WORD:
+                words.add(self._tokens[index].text)
+            index += 1
+        return words
+
+    @property
+    def words_ahead(self) -> set[str]:
+        """The words in the rest of the line."""
+        index, words = self._index, set[str]()
+        while self._tokens[index].kind not in (Kind.NEWLINE, Kind.END):
+            if self._tokens[index].kind is Kind.WORD:
+                words.add(self._tokens[index].text)
+            index += 1
+        return words
+
+    @property
     def reported(self) -> bool:
         """Whether something in the rest of the line is no token, which is reported already."""
         index = self._index
@@ -220,9 +240,7 @@ class Cursor:
         The word behind a number is its unit unless it is one of `before`, the words that may follow the value:
         so a unit that was forgotten and one that is not known are told apart.
         """
-        if self.token.kind is not Kind.NUMBER:
-            raise self.fail(what)
-        token = self.take()
+        token = self._number(what)
         parts = NUMBER.fullmatch(token.text)
         assert parts is not None  # noqa: S101 - the lexer used the same pattern
         whole, fraction, unit = parts.groups(default="")
@@ -236,12 +254,25 @@ class Cursor:
 
     def count(self, what: str) -> Quantity:
         """Take a number that has no unit."""
+        if self.token.kind is Kind.NUMBER and not self.token.text.isdigit():
+            raise self.fail(f"{what}, a whole number without a unit")
+        token = self._number(what)
+        return Quantity(int(token.text), 0, None, token.text, token.span)
+
+    def _number(self, what: str) -> Token:
+        """Take a number that no comma parts: `0,25` and `1,000` are none, and no list of the language has numbers."""
         if self.token.kind is not Kind.NUMBER:
             raise self.fail(what)
-        if not self.token.text.isdigit():
-            raise self.fail(f"{what}, a whole number without a unit")
         token = self.take()
-        return Quantity(int(token.text), 0, None, token.text, token.span)
+        if token.text[-1].isdigit() and self._touches(token, ",") and self.before(Kind.NUMBER):
+            raise self.fail(
+                "a number without a comma", way_out="write `0.25` with a point, and `1000` without a sign"
+            )
+        return token
+
+    def _touches(self, token: Token, text: str) -> bool:
+        """Whether the next token is `text` and stands right behind the one that was taken."""
+        return self.token.text == text and self.token.span.start == token.span.end
 
     def comparison(self, *allowed: str) -> str:
         """Take a comparison."""

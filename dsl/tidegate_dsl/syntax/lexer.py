@@ -81,8 +81,23 @@ _NEARLY: Final = (  # what looks like something that the language has
         "a time is `2026-12-01` or `2026-12-01T06:00Z`: to the minute, in UTC",
     ),
     (re.compile(r"p[0-9]+\."), "a percentile is a whole number, `p1` to `p99`"),
+    (re.compile(r"//|/\*"), "a comment starts with `#`"),
+    (re.compile(r".*;\Z"), "a clause ends with its line, without `;`"),
+    (re.compile(r"[A-Za-z_][A-Za-z0-9_-]*:\Z"), "no `:` stands behind a word"),
+    (
+        re.compile(r"[0-9.]*[KMGkmg]?(?:bits?|b|[Bb]ytes?|B)/s"),
+        "a rate is in bits per second: `kbps`, `Mbps` or `Gbps`",
+    ),
+    (
+        re.compile(
+            "['\N{LEFT SINGLE QUOTATION MARK}\N{LEFT DOUBLE QUOTATION MARK}"
+            "\N{DOUBLE LOW-9 QUOTATION MARK}\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}]"
+        ),
+        'a string stands between two `"`',
+    ),
     (re.compile(r"[A-Za-z0-9_-]*[./]"), "a path stands in quotes"),
 )
+_LINE_FEED: Final = "\n"
 _BYTE_ORDER_MARK: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
@@ -156,13 +171,14 @@ def _digits(text: str) -> int:
 
 
 def _spaces(pieces: tuple[_Piece, ...], number: int) -> Fix:
-    """The fix that writes a space for everything in the line that only looks like one."""
+    """The fix that writes what is meant for everything in the line that only looks like a blank or a line's end."""
     edits = [
-        Edit(Span(number, piece.column, piece.end_column), " ")
+        Edit(Span(number, piece.column, piece.end_column), _LINE_FEED if piece.text == "\r" else " ")
         for piece in pieces
         if piece.kind is Kind.BROKEN and piece.text.isspace()
     ]
-    return Fix("write a space", tuple(edits))
+    ends = any(edit.text == _LINE_FEED for edit in edits)
+    return Fix("write a line feed" if ends else "write a space", tuple(edits))
 
 
 def _report(broken: Token, spaces: Fix, findings: Findings) -> None:
@@ -184,10 +200,11 @@ def _report(broken: Token, spaces: Fix, findings: Findings) -> None:
 
 
 def _way_out(text: str) -> str | None:
+    if text == "\r":
+        return "this is a carriage return alone, and a line ends with a line feed"
     if text.isspace():
         return f"this is U+{ord(text):04X}, not a space; write a space"
     if text.startswith("-"):
         return "numbers have no sign"
-    if not text.isascii():
-        return "outside of strings and comments only ASCII is written"
-    return next((way_out for pattern, way_out in _NEARLY if pattern.match(text)), None)
+    meant = next((way_out for pattern, way_out in _NEARLY if pattern.match(text)), None)
+    return meant or (None if text.isascii() else "outside of strings and comments only ASCII is written")

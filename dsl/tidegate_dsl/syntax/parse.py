@@ -159,7 +159,8 @@ class _Parser:
             self._block(meant)
             return
         self.head_broken.add(meant or "")
-        self.at.take()
+        if not self.at.is_punctuation("{"):  # with what it opens it is one mistake
+            self.at.take()
         if self.at.token.kind in (Kind.WORD, Kind.STRING):
             self.skipped.add(self.at.token.text.strip('"'))
         self.bodies.skip_clause(deep=self.at.opens_block())

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tidegate_dsl.diagnostics import Findings, Fix, advice, listed, replacement, spelling
+from tidegate_dsl.diagnostics import Findings, Fix, listed, nearest, replacement, spelling
 from tidegate_dsl.syntax import Quantity
 from tidegate_dsl.vocabulary import DIMENSION_RANGES, UNIT_SPELLINGS, UNITS, Dimension, Range, spell
 
@@ -22,8 +22,7 @@ _BASE: Final[dict[Dimension, str]] = {
     "segments": "1 segment",
     "flag": "1",
 }
-
-
+_PPM: Final = 1_000_000
 _UNIT_NAMES: Final[dict[Dimension, list[str]]] = {
     dimension: [unit.name for unit in UNITS.values() if unit.dimension == dimension] for dimension in _NOUNS
 }
@@ -37,27 +36,12 @@ def reduce(
     `bounds` are for the fix only: a unit that makes the value too large is not the one that was meant.
     """
     noun, example = _NOUNS[dimension]
-    units = _UNIT_NAMES[dimension]
     if quantity.unit is None:
-        choice = f"; units: {listed(units)}" if len(units) > 1 else ""
-        findings.error(
-            "T101",
-            f"`{quantity.text}` has no unit, {noun} is expected",
-            quantity.span,
-            help=f"write {noun} such as `{example}`{choice}",
-            fix=_with_unit(quantity, units[0], bounds) if len(units) == 1 else None,
-        )
+        _report_no_unit(quantity, dimension, bounds, findings)
         return None
     unit = UNITS.get(quantity.unit)
     if unit is None:
-        known = UNIT_SPELLINGS.get(quantity.unit) or UNIT_SPELLINGS.get(quantity.unit.lower())
-        fits = known if known in units else None
-        way_out = (
-            f"did you mean `{fits}`?" if fits else advice(quantity.unit, units, what=f"units of {noun}:")
-        )
-        meant = fits or _near(quantity, units)
-        fix = _with_unit(quantity, meant, bounds) if meant else None
-        findings.error("T103", f"`{quantity.unit}` is no unit", quantity.span, help=way_out, fix=fix)
+        _report_unknown_unit(quantity, quantity.unit, dimension, bounds, findings)
         return None
     if unit.dimension != dimension:
         found, _ = _NOUNS[unit.dimension]
@@ -74,13 +58,45 @@ def reduce(
     return value
 
 
-def _near(quantity: Quantity, units: list[str]) -> str | None:
+def _report_no_unit(
+    quantity: Quantity, dimension: Dimension, bounds: Range | None, findings: Findings
+) -> None:
+    noun, example = _NOUNS[dimension]
+    units = _UNIT_NAMES[dimension]
+    choice = f"; units: {listed(units)}" if len(units) > 1 else ""
+    way_out = f"write {noun} such as `{example}`{choice}"
+    fix = _with_unit(quantity, units[0], bounds) if len(units) == 1 else None
+    share = quantity.times(_PPM) if dimension == "ratio" else None
+    if share and share <= _PPM:  # `0.75` is mostly 75%, a hundred times what it would be with `%` behind it
+        way_out, fix = f"is `{spell(share, dimension)}` meant, or `{quantity.text}%`?", None
+    message = f"`{quantity.text}` has no unit, {noun} is expected"
+    findings.error("T101", message, quantity.span, help=way_out, fix=fix)
+
+
+def _report_unknown_unit(
+    quantity: Quantity, unit: str, dimension: Dimension, bounds: Range | None, findings: Findings
+) -> None:
+    units = _UNIT_NAMES[dimension]
+    usual = next((name for name in UNIT_SPELLINGS.get(unit.lower(), ()) if name in units), None)
+    meant = usual or nearest(unit, units)
+    way_out = f"did you mean `{meant}`?" if meant else f"units of {_NOUNS[dimension][0]}: {listed(units)}"
+    if meant and meant.lower() == unit.lower() and _bits_or_bytes(meant) != _bits_or_bytes(unit):
+        way_out += " `b` is a bit, `B` a byte"
+    known = usual or _near(quantity, unit, units)
+    fix = _with_unit(quantity, known, bounds) if known else None
+    findings.error("T103", f"`{unit}` is no unit", quantity.span, help=way_out, fix=fix)
+
+
+def _near(quantity: Quantity, unit: str, units: list[str]) -> str | None:
     """The unit that only letters' case keeps from being right, or the only one: a magnitude is never guessed."""
-    unit = quantity.unit or ""
     same = [name for name in units if name.lower() == unit.lower()]
     if len(same) == 1:
-        return same[0]
+        return same[0] if _bits_or_bytes(same[0]) == _bits_or_bytes(unit) else None
     return units[0] if len(units) == 1 and spelling(quantity.span, unit, units) else None
+
+
+def _bits_or_bytes(unit: str) -> list[str]:
+    return [letter for letter in unit if letter in "bB"]
 
 
 def _with_unit(quantity: Quantity, unit: str, bounds: Range | None) -> Fix | None:

@@ -1,7 +1,10 @@
 """Words that stand within clauses."""
 
+import re
 from typing import Final
 
+NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
+NAME_IN_WORDS: Final = "a name is a lower-case letter, then up to 62 letters, digits and `_`"
 EDITIONS: Final = ("2026.1",)
 TRAFFIC_CLASSES: Final = ("client", "pop_to_pop", "intra_pop", "origin")
 COMPARISONS: Final = ("<", "<=", ">", ">=")

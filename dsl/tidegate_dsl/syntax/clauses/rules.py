@@ -37,7 +37,7 @@ def _limit(at: Cursor, first: Token) -> tree.Clause:
     count = at.count("a count")
     new = len(at.forms) > 1 and at.is_word("new")
     at.words(*(("new", "prefixes", "per", "run") if new else ("prefixes", "per", "pop")))
-    return tree.Limit("limit … new" if new else "limit", first.span.to(at.last), count, new)
+    return tree.Limit("limit … new prefixes" if new else "limit", first.span.to(at.last), count, new)
 
 
 def _active(at: Cursor, first: Token) -> tree.Clause:
