@@ -85,7 +85,9 @@ class TestAnswer:
         [
             ("missing.tide",),
             (),
+            ("missing.tide", "inventory/nothing.tide"),
             ("--diff", "good.tide"),
+            ("--fix", "--diff", "--json", "good.tide"),
             ("--fix", "-"),
             ("-", "-"),
             ("inventory",),
@@ -103,6 +105,23 @@ class TestAnswer:
         places = [line.strip() for line in done.stdout.splitlines() if "-->" in line]
         assert places == ["--> bad.tide:6:7", "--> bad.tide:7:16", "--> wrong.tide:6:7"]
         assert done.stdout.endswith("checked 3 files: 3 errors\n")
+
+    def test_a_file_that_can_not_be_read_keeps_no_other_from_being_checked(self, place: Path) -> None:
+        (place / "latin.tide").write_bytes(b"# caf\xe9\n" + GOOD.encode())
+        done = check("latin.tide", "bad.tide", "missing.tide", "good.tide")
+        assert done.exit_code == 2
+        assert re.findall("--> (.*)", done.stdout) == ["bad.tide:6:7", "bad.tide:7:16"]
+        assert done.stdout.endswith("checked 2 files: 2 errors\n")
+        assert done.stderr.splitlines() == [
+            "error: latin.tide:1: the file is not UTF-8 text: byte 0xe9",
+            "error: can not read missing.tide: no such file or directory",
+        ]
+        told = json.loads(check("--json", "missing.tide", "good.tide").stdout)
+        assert (told["ok"], told["files"], told["diagnostics"]) == (False, 1, [])
+
+    def test_a_file_that_can_not_be_read_keeps_no_other_from_being_fixed(self, place: Path) -> None:
+        assert check("--fix", "missing.tide", "bad.tide").exit_code == 2
+        assert "in  europe" in (place / "bad.tide").read_text(encoding="utf-8")
 
     def test_quiet_leaves_out_the_summary(self) -> None:
         assert check("--quiet", "good.tide").stdout == ""

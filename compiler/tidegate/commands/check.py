@@ -3,18 +3,19 @@
 import gc
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 import click
-from tidegate_dsl import CheckResult, Limits, check_text, read_limits, render, summary
+from tidegate_dsl import CheckResult, InputError, Limits, check_text, read_limits, render, summary
 from tidegate_dsl.diagnostics import CODES, advice, sarif
 
 from tidegate.commands.options import LIMITS
 from tidegate.commands.policies import limits_path
-from tidegate.commands.terminal import colored, console, print_json
-from tidegate.errors import ANSWER_IS_NO, Failure
+from tidegate.commands.terminal import colored, console, failure, print_json
+from tidegate.errors import ANSWER_IS_NO, BAD_INPUT, Failure
 from tidegate.sources import STDIN, Written, find_policies, read_policy
 
 Format = Literal["text", "json", "sarif"]
@@ -22,7 +23,8 @@ _RECORDS: Final = (
     100_000  # a check makes so many in 2,000 lines, and no cycle: looking for some is an eighth of it
 )
 _EPILOG: Final = (
-    "Exit codes: 0 no errors, 1 errors (with --strict: or warnings), 2 wrong usage or input that cannot be read. "
+    "Exit codes: 0 no errors, 1 errors (with --strict: or warnings), 2 wrong usage, or input that cannot be read: "
+    "the other files are checked all the same. "
     "Diagnostics go to standard output. docs/check.md describes every format."
 )
 
@@ -47,9 +49,10 @@ class Options:
             directory=written.directory,
         )
 
-    def fails(self, result: CheckResult) -> bool:
-        """Whether what was found makes the answer no."""
-        return result.policy is None or (self.strict and bool(result.diagnostics))
+    def exit_code(self, results: list[CheckResult]) -> int:
+        """No where an error was found, or a warning that counts."""
+        fails = any(each.policy is None or (self.strict and each.diagnostics) for each in results)
+        return ANSWER_IS_NO if fails else 0
 
 
 @click.command("check", epilog=_EPILOG)
@@ -104,59 +107,85 @@ def command(
     if code is not None:
         _explain(code)
         return
-    _refuse_what_does_not_go_together(files, with_fixes=with_fixes, only_show=only_show)
+    form = "json" if as_json else form
+    _refuse_what_does_not_go_together(files, form, with_fixes=with_fixes, only_show=only_show)
     gc.set_threshold(_RECORDS)
-    options = Options(read_limits(limits_path(limits)), inventory, "json" if as_json else form, strict, quiet)
-    written = [read_policy(path, stdin_name) for path in find_policies(files)]
-    if with_fixes:
-        results = _fix(written, options, only_show=only_show)
+    options = Options(read_limits(limits_path(limits)), inventory, form, strict, quiet)
+    found = find_policies(files)
+    written = list(_read(found, stdin_name))
+    if not written:
+        sys.exit(BAD_INPUT)
+    made: list[dict[str, object]] = []
+    if only_show:
+        results = _show_fixes(written, options)
+    elif with_fixes:
+        results, made = _fix(written, options)
     else:
         results = [options.check(each) for each in written]
-        _print(results, [], options)
-    sys.exit(ANSWER_IS_NO if any(options.fails(result) for result in results) else 0)
+    answer = BAD_INPUT if len(written) < len(found) else options.exit_code(results)
+    if not only_show:
+        _print(results, made, options, ok=answer == 0)
+    sys.exit(answer)
 
 
-def _refuse_what_does_not_go_together(files: tuple[Path, ...], *, with_fixes: bool, only_show: bool) -> None:
+def _read(paths: list[Path], stdin_name: Path | None) -> Iterator[Written]:
+    """What can be read; of the rest it is said why not, and the others are checked all the same."""
+    for path in paths:
+        try:
+            yield read_policy(path, stdin_name)
+        except InputError as error:
+            failure(error.message, error.help)
+
+
+def _refuse_what_does_not_go_together(
+    files: tuple[Path, ...], form: Format, *, with_fixes: bool, only_show: bool
+) -> None:
     if not files:
         raise click.UsageError("give policies, directories, or - for standard input")
     if files.count(STDIN) > 1:
         raise click.UsageError("standard input can be read once")
     if only_show and not with_fixes:
         raise click.UsageError("--diff shows what --fix would change: give both")
+    if only_show and form != "text":
+        raise click.UsageError(
+            f"--diff shows a difference, not {form}: the fixes are in what a check alone prints"
+        )
     if STDIN in files and with_fixes and not only_show:
         raise click.UsageError("standard input can not be rewritten; --fix --diff shows the changes")
 
 
-def _fix(written: list[Written], options: Options, *, only_show: bool) -> list[CheckResult]:
-    """Fix, write or show, and say what was done; what a check says of the files as they are now."""
+def _show_fixes(written: list[Written], options: Options) -> list[CheckResult]:
+    """Show every fix as a difference; what a check says of the files as they are."""
     from tidegate.fixing import fix  # noqa: PLC0415 - a check alone needs none of these
-    from tidegate.rewrite import rewrite  # noqa: PLC0415
     from tidegate.unified import for_terminal, unified_diff  # noqa: PLC0415
 
+    for each in written:
+        diff = unified_diff(each.name, each.text, fix(each, options.check).text)
+        click.echo(for_terminal(diff, color=colored()) if sys.stdout.isatty() else diff, nl=False)
+    return [options.check(each) for each in written]
+
+
+def _fix(written: list[Written], options: Options) -> tuple[list[CheckResult], list[dict[str, object]]]:
+    """Write every fix; what a check says of the files now, and what was done."""
+    from tidegate.fixing import fix  # noqa: PLC0415 - as above
+    from tidegate.rewrite import rewrite  # noqa: PLC0415
+
     fixed = [fix(each, options.check) for each in written]
-    if only_show:
-        for each in fixed:
-            diff = unified_diff(each.before.name, each.before.text, each.text)
-            click.echo(for_terminal(diff, color=colored()) if sys.stdout.isatty() else diff, nl=False)
-        return [options.check(each) for each in written]
     for each in fixed:
         if each.made and each.before.file:
             rewrite(each.before.file, each.text)
-    results = [each.result for each in fixed]
     done: list[dict[str, object]] = [
         {"path": made.path, "line": made.span.line, "code": made.code, "title": made.fix.title}
         for each in fixed
         for made in each.made
         if made.fix
     ]
-    _print(results, done, options)
-    return results
+    return [each.result for each in fixed], done
 
 
-def _print(results: list[CheckResult], fixed: list[dict[str, object]], options: Options) -> None:
+def _print(results: list[CheckResult], fixed: list[dict[str, object]], options: Options, *, ok: bool) -> None:
     if options.form == "json":
         found = [each.to_json(result.source) for result in results for each in result.diagnostics]
-        ok = not any(options.fails(result) for result in results)
         print_json({"ok": ok, "files": len(results), "diagnostics": found, "fixed": fixed})
         return
     if options.form == "sarif":
