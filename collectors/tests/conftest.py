@@ -1,7 +1,8 @@
-"""A real kernel for the agent's tests: a host in a network namespace, and a peer that answers for its clients."""
+"""Real sockets to poll; and a host in a network namespace, with a peer that answers for its clients."""
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -29,6 +30,17 @@ def awaits(condition, seconds=60, otherwise=lambda: "not within the time"):
     while not condition():
         assert time.monotonic() < deadline, otherwise()
         time.sleep(0.02)
+
+
+@pytest.fixture
+def connections():
+    """Some sockets of this machine to poll."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ends = [socket.create_connection(server.getsockname()) for _ in range(20)]
+        ends += [server.accept()[0] for _ in ends]
+        yield
+        for end in ends:
+            end.close()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,17 +16,6 @@ from tidegate_edge.schemas.rows import read_rows
 COLLECTOR = Path(sys.executable).with_name("tidegate-collector")
 NOBODY = "127.0.0.1:9"
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
-
-
-@pytest.fixture
-def connections():
-    """Some sockets to poll."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        ends = [socket.create_connection(server.getsockname()) for _ in range(20)]
-        ends += [server.accept()[0] for _ in ends]
-        yield
-        for end in ends:
-            end.close()
 
 
 def start(broker, topic, spool, *options, environment=None):

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -36,17 +35,6 @@ def awaits(condition, seconds=60):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-@pytest.fixture
-def connections():
-    """Some sockets to poll."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        ends = [socket.create_connection(server.getsockname()) for _ in range(20)]
-        ends += [server.accept()[0] for _ in ends]
-        yield
-        for end in ends:
-            end.close()
 
 
 def start(broker, directory, command, *options):
