@@ -18,10 +18,10 @@ if [ "${1:-}" = --dry-run ]; then
   shift
 fi
 
-# Where the agent noted that BPF's objects are, else where they usually are. Nothing outside of BPF's file system counts.
+# Where the agent noted that BPF's objects are, else where they usually are.
 pins() {
   noted=$(sed -n 's/^{"pins": \["\(.*\)"\]}$/\1/p' "$state/bpf.json" 2> /dev/null | sed 's/", "/\n/g')
-  echo "${noted:-$usual_pins}" | grep '^/sys/fs/bpf/[^/.][^/]*$'
+  echo "${noted:-$usual_pins}"
 }
 
 routes() { ip -o "-$1" route show proto "$protocol" 2> /dev/null; }
@@ -51,7 +51,8 @@ stop_the_agent() {
 }
 
 by_hand() {
-  pins | while read -r each; do rm -rf "$each"; done
+  # What a note says is outside of BPF's file system stays, and is told.
+  pins | grep '^/sys/fs/bpf/[^/.][^/]*$' | while read -r each; do rm -rf "$each"; done
   # One by one: `ip route flush` stops at the first that uses a nexthop object.
   for family in 4 6; do
     routes "$family" | sed 's/ .*//' | while read -r prefix; do
@@ -60,7 +61,8 @@ by_hand() {
   done
   ! default_is_ours || remembered before > "$algorithm"
   # Or the generation would come back with the agent.
-  rm -f "$state/default.json" "$state/generations.json" "$state/bpf.json"
+  rm -f "$state/default.json" "$state/generations.json"
+  [ -n "$(held)" ] || rm -f "$state/bpf.json"
 }
 
 steering() {
@@ -78,21 +80,37 @@ steering() {
   [ -z "$left" ] || { echo "still there: $left" >&2; return 1; }
 }
 
+# The parameters of a file of memory that still have what we set, each with what stood there before. What somebody
+# else has set since is not ours any more.
+still_set() {
+  sed -n 's/^\([a-zA-Z0-9_.-]*\) = \(.*\)/\1 \2/p' "$1" | while read -r key before; do
+    ours=$(sed -n "s/^$key = //p" "$2" 2> /dev/null)
+    [ "$ours" != "$before" ] || continue
+    [ "$(tr '\t' ' ' < "/proc/sys/$(echo "$key" | tr . /)")" != "$ours" ] || echo "$key $before"
+  done
+}
+
 sysctls() {
+  kept=0
   for memory in "$sysctls"/*.conf; do
     [ -e "$memory" ] || continue
     boot=/etc/sysctl.d/60-tidegate-$(basename "$memory")
-    sed -n 's/^\([a-zA-Z0-9_.-]*\) = \(.*\)/\1 \2/p' "$memory" | while read -r key value; do
-      file=/proc/sys/$(echo "$key" | tr . /)
-      ours=$(sed -n "s/^$key = //p" "$boot" 2> /dev/null)
-      # What somebody else has set since stays.
-      [ "$(tr '\t' ' ' < "$file")" = "$ours" ] || continue
-      echo "put back: $key = $value"
-      [ -n "$dry_run" ] || echo "$value" > "$file"
+    still_set "$memory" "$boot" | while read -r key before; do
+      echo "put back: $key = $before"
+      [ -n "$dry_run" ] || echo "$before" > "/proc/sys/$(echo "$key" | tr . /)"
     done
-    [ -n "$dry_run" ] || rm -f "$boot" "$memory"
+    [ -z "$dry_run" ] || continue
+    # What was not put back is remembered, for a second run.
+    left=$(still_set "$memory" "$boot")
+    if [ -z "$left" ]; then
+      rm -f "$boot" "$memory"
+    else
+      echo "still there: $left" >&2
+      kept=1
+    fi
   done
   [ -n "$dry_run" ] || rmdir "$sysctls" 2> /dev/null || true
+  return "$kept"
 }
 
 mark() {
