@@ -331,6 +331,7 @@ def test_a_timeline_loses_no_window(marks, step_s, width):
     start = datetime(2026, 11, 20, tzinfo=UTC)
     lines = list(with_hours(marks, start, step_s * 10**6, width))
     assert "".join(lines[::2]) == marks
+    assert all(ruler for line, ruler in zip(lines[::2], lines[1::2], strict=True) if line)
     assert sparkline(marks, [(1, 1)] * sum(mark != "." for mark in marks)).count(".") == marks.count(".")
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from tidegate import windows
 from tidegate.characters import IPV4_PREFIXES, IPV6_PREFIXES, Character, characters
+from tidegate.cli import main
 from tidegate.errors import Failure
 from tidegate.schemas.rows import ROW_LENGTH, read_rows
 from tidegate.select import measure, qualifying
@@ -28,13 +30,14 @@ FLEET = Fleet(
     origins=("198.19.255.0/24", "3fff:fff::/48"),
 )
 CLAUSE = Clause(1, "clause")
+INVENTORY = Path(__file__).parents[2] / "inventory"
 
 
 def bound(value):
     return Bound(value, CLAUSE)
 
 
-# The select of DESIGN's example policy.
+# The select of the example policy.
 SLOW_CLIENTS = Select(
     name="slow_clients",
     clause=CLAUSE,
@@ -212,3 +215,13 @@ def test_what_cannot_be_simulated_is_refused(tmp_path):
     with pytest.raises(Failure, match="cannot be written"):
         simulate(FLEET, seed=1, start=START, hours=1, out=tmp_path / "file")
     assert [path.name for path in Path(tmp_path).iterdir()] == ["file"]
+
+
+def test_a_start_is_written_as_times_of_a_policy_too(tmp_path):
+    made = set()
+    for start in ("2026-11-20T00:00:00Z", "2026-11-20T00:00Z", "2026-11-20"):
+        words = ("--inventory", INVENTORY, "--out", tmp_path / start, "--hours", 1, "--start", start)
+        done = CliRunner().invoke(main, ["simulate", *map(str, words)])
+        assert done.exit_code == 0, done.output
+        made.add((tmp_path / start / "fra2.pb").read_bytes())
+    assert len(made) == 1

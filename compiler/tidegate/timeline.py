@@ -59,7 +59,7 @@ def _ruler(length: int, first: datetime, step_s: int, tick_s: int) -> str:
         at = int(first.timestamp()) + index * step_s
         if at % tick_s == 0 and len(ruler) <= index:
             ruler = f"{ruler:<{index}}{_label(datetime.fromtimestamp(at, UTC))}"
-    return ruler
+    return ruler or (_label(first) if length else "")  # a line without an hour says when it starts
 
 
 def _label(moment: datetime) -> str:

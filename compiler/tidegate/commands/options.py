@@ -1,20 +1,20 @@
 """Options and types that several commands share."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from tidegate.times import parse_time
-
 # What ClickHouse's DateTime holds.
 _EARLIEST: Final = datetime(1970, 1, 2, tzinfo=UTC)
 _LATEST: Final = datetime(2106, 1, 1, tzinfo=UTC)
+_FORMS: Final = ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d")  # the last two are those of policies
 
 
 class Moment(click.ParamType[datetime]):
-    """A UTC time such as 2026-11-20T06:00:00Z."""
+    """A UTC time such as 2026-11-20T06:00:00Z, 2026-11-20T06:00Z or 2026-11-20."""
 
     name = "time"
 
@@ -22,13 +22,20 @@ class Moment(click.ParamType[datetime]):
         """As click asks for it."""
         if isinstance(value, datetime):
             return value
-        try:
-            moment = parse_time(value)
-            if _EARLIEST <= moment < _LATEST:
-                return moment
-            self.fail(f"{value} is not between {_EARLIEST:%Y} and {_LATEST:%Y}", param, ctx)
-        except ValueError:
+        moment = _moment(value)
+        if moment is None:
             self.fail(f"`{value}` is not a UTC time such as 2026-11-20T06:00:00Z", param, ctx)
+        if not _EARLIEST <= moment < _LATEST:
+            self.fail(f"{value} is not between {_EARLIEST:%Y} and {_LATEST:%Y}", param, ctx)
+        return moment
+
+
+def _moment(text: str) -> datetime | None:
+    """The time in the first form that fits; None where none does."""
+    for form in _FORMS:
+        with suppress(ValueError):
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+    return None
 
 
 AS_OF: Final = click.option(
