@@ -94,8 +94,9 @@ class BodyReader:
 
     def _leave_line(self, rules: Mapping[str, ClauseRule], broken: set[str]) -> None:
         """Go behind a clause that is reported; clauses behind it on its line are the same mistake."""
-        broken |= self._at.words_ahead & rules.keys()
-        self.skip_clause(deep=False)
+        others = self._at.words_ahead & rules.keys()
+        broken |= others
+        self.skip_clause(deep="override" in others and self._at.opens_block())
 
     def _override(self, rule: ClauseRule, clauses: list[tree.Clause], broken: set[str]) -> None:
         first = self._at.take()

@@ -95,6 +95,7 @@ _NEARLY: Final = (  # what looks like something that the language has
         ),
         'a string stands between two `"`',
     ),
+    (re.compile(r"[A-Za-z]*(/[0-9]+)+\Z"), "a length such as `/24` stands between spaces"),
     (re.compile(r"[A-Za-z0-9_-]*[./]"), "a path stands in quotes"),
 )
 _LINE_FEED: Final = "\n"
