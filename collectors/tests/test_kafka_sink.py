@@ -139,7 +139,7 @@ def test_a_broker_that_hangs_holds_up_no_poll_and_gets_everything_later(fragile,
     begin = time.monotonic()
     for first in range(500, 40_500, 2000):
         sink.write([numbered(first, 2000)])
-    assert time.monotonic() - begin < 5  # a request waits for a minute (socket.timeout.ms)
+    assert time.monotonic() - begin < 30  # a request waits for a minute (socket.timeout.ms)
     assert sink.shipped.spooled == 40_000
     fragile.resume()
     awaits(lambda: sink.shipped.delivered == 40_500)

@@ -71,7 +71,8 @@ def test_delay_is_never_short_and_hardly_long():
             receiver.recv(2048)
         assert min(delays) >= 0.040
         assert statistics.median(delays) < 0.040 * 1.1
-        assert running.counters()[0].late_mean_us < 2000
+        # It does not say that it was later than could be seen; a machine that pauses makes both long.
+        assert 0 <= running.counters()[0].late_mean_us / 1e6 <= statistics.mean(delays) - 0.040
 
 
 def test_rate_is_within_five_percent():
