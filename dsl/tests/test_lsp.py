@@ -337,7 +337,7 @@ def test_a_rename_changes_every_use_and_the_policy_stays_right(shared: Editor, p
     [
         ("  to slow", "Slow", "is no name"),
         ("  to slow", "", "is no name"),
-        ("  watch bbr_for_slow", "other", "there is a apply `other` already"),
+        ("  watch bbr_for_slow", "other", "another apply is called `other`"),
         ("  rank bottom 20% of pop", "x", "only the name of a block"),
     ],
 )

@@ -161,7 +161,7 @@ def _check_names(blocks: list[tree.Block], findings: Findings) -> None:
         if name.text in lines:
             own.error(
                 "N107",
-                f"there is a {block.kind} `{name.text}` already",
+                f"another {block.kind} is called `{name.text}`",
                 name.span,
                 notes=(f"first on line {lines[name.text]}",),
                 help="choose another name",

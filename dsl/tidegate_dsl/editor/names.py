@@ -81,7 +81,7 @@ def rename(document: Document, place: Place, new: str) -> list[Span]:
     elif not NAME.fullmatch(new):
         raise Refused(f"`{new}` is no name: {NAME_IN_WORDS}")
     if new != found.name and new in names(document, found.kind):
-        raise Refused(f"there is a {found.kind} `{new}` already")
+        raise Refused(f"another {found.kind} is called `{new}`")
     return [each.span for each in same(document, found.kind, found.name)]
 
 

@@ -9,6 +9,8 @@ from tidegate_dsl.vocabulary import COMPARISONS, METRICS
 from .lexer import NUMBER, Kind, Token
 from .tree import Name, Quantity, Test
 
+_SIGNS: Final = ("<", ">", "=", "!")
+
 
 class GiveUp(Exception):
     """The mistake is reported; leave this clause and go on behind it."""
@@ -305,12 +307,16 @@ class Cursor:
     def test(self, *, before: Collection[str] = ()) -> Test:
         """Take `METRIC COMPARISON VALUE`, or `[not] FLAG`."""
         first = self.token.span
+        if self.token.text == "!":
+            raise self.fail("a metric", way_out="write `not` before a flag")
         negated = self.is_word("not")
         if negated:
             self.take()
         metric = self.name("a metric")
         known = METRICS.get(metric.text)
         flag = self.at_end or self.is_word(*before) or (known is not None and known.dimension == "flag")
+        if known is not None and known.dimension == "flag" and self.token.text[:1] in _SIGNS:
+            raise self.fail("the end of the condition", way_out="a flag stands alone or behind `not`")
         if flag and (known is None or known.dimension == "flag"):
             return Test(metric, None, None, negated, first.to(metric.span))
         if negated:

@@ -77,7 +77,7 @@ _ATOMS: Final = (
 )
 _NEARLY: Final = (  # what looks like something that the language has
     (
-        re.compile(r"[0-9]{4}-[0-9]{1,2}-"),
+        re.compile(r"[0-9]{4}[-/][0-9]{1,2}[-/]"),
         "a time is `2026-12-01` or `2026-12-01T06:00Z`: to the minute, in UTC",
     ),
     (re.compile(r"p[0-9]+\."), "a percentile is a whole number, `p1` to `p99`"),
@@ -96,7 +96,11 @@ _NEARLY: Final = (  # what looks like something that the language has
         'a string stands between two `"`',
     ),
     (re.compile(r"[A-Za-z]*(/[0-9]+)+\Z"), "a length such as `/24` stands between spaces"),
-    (re.compile(r"[A-Za-z0-9_-]*[./]"), "a path stands in quotes"),
+    (re.compile(r"-[0-9.]"), "numbers have no sign"),
+    (re.compile(r"[0-9.]+[A-Za-z]+[0-9]"), "a value is one number with one unit: `90m`"),
+    (re.compile(r"&&?\Z"), "`and` joins conditions"),
+    (re.compile(r"\*\Z"), "every POP is `all`"),
+    (re.compile(r"(?![0-9])[A-Za-z0-9_-]*[./]"), "a path stands in quotes"),
 )
 _LINE_FEED: Final = "\n"
 _BYTE_ORDER_MARK: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
@@ -205,7 +209,5 @@ def _way_out(text: str) -> str | None:
         return "this is a carriage return alone, and a line ends with a line feed"
     if text.isspace():
         return f"this is U+{ord(text):04X}, not a space; write a space"
-    if text.startswith("-"):
-        return "numbers have no sign"
     meant = next((way_out for pattern, way_out in _NEARLY if pattern.match(text)), None)
     return meant or (None if text.isascii() else "outside of strings and comments only ASCII is written")

@@ -35,7 +35,7 @@ def _given_telemetry(at: Cursor, first: Token) -> tree.Clause:
 
 def _expect(at: Cursor, first: Token) -> tree.Clause:
     select = at.name("the name of a select")
-    verdict = at.choice(VERDICTS, "`includes` or `excludes`")
+    verdict = at.choice(VERDICTS, "a verdict")
     prefix = at.prefix()
     pop = because = None
     if at.is_word("in"):
