@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tidegate_dsl.analysis import analyse, read_allowances, silence
 from tidegate_dsl.diagnostics import Excerpt, Findings, Source
-from tidegate_dsl.fleet import Limits, read_fleet
+from tidegate_dsl.fleet import Limits
 from tidegate_dsl.model import Apply, Fleet, Policy, Select, moved
 from tidegate_dsl.syntax import Memory, tree
 from tidegate_dsl.vocabulary import BLOCKS, NAME, NAME_IN_WORDS
@@ -36,8 +36,8 @@ def check_policy(
     inventory: Path | None,
     limits: Limits,
     findings: Findings,
-    fleets: Callable[[Path], Fleet] = read_fleet,
-    memory: Memory | None = None,
+    fleets: Callable[[Path], Fleet],
+    memory: Memory,
 ) -> Policy | None:
     """The policy; None where an error is reported, by this step or one before it, other than that a test fails.
 
@@ -48,7 +48,7 @@ def check_policy(
         inventory: read instead of the one that the file names.
         limits: what a policy may not pass.
         findings: where mistakes go.
-        fleets: reads an inventory; one who checks again and again gives a reader that remembers.
+        fleets: reads an inventory.
         memory: what is known of blocks.
 
     Raises:
@@ -56,31 +56,12 @@ def check_policy(
     """
     edition = check_edition(file, source, inventory_needed=inventory is None, findings=findings)
     found = read_inventory(file, directory, inventory, fleets, findings)
-    fleet = found[1] if found else None
-    blocks = {kind: [block for block in file.blocks if block.kind == kind] for kind in BLOCKS}
-    for of_a_kind in blocks.values():
-        _check_names(of_a_kind, findings)
-
+    for kind in BLOCKS:
+        _check_names(_of_kind(file, kind), findings)
     selects: dict[str, Select | None] = dict.fromkeys(file.skipped)
     applies: dict[str, Apply | None] = dict.fromkeys(file.skipped)
-    scope = Scope(Excerpt(source), fleet, limits, selects, applies, findings)
-    known = memory or Memory()
-    # What was made of a block as if it stood at the file's start: as long as it is the same, so is what names it.
-    made_of: dict[tuple[str, str], object] = {
-        (kind, name): None for kind in ("select", "apply") for name in file.skipped
-    }
-
-    def each(
-        kind: str, step: Callable[[tree.Block, Scope], T | None]
-    ) -> Iterator[tuple[tree.Block, T | None]]:
-        for block in blocks[kind]:
-            about = (fleet, limits, directory, *(made_of.get(named, False) for named in _named(block)))
-            check = partial(_checked, step, block, scope)
-            made = known.recall("check", block, about, findings, check)
-            made_of.setdefault((kind, block.name.text), None if block.body.broken else made)
-            move = partial(moved, made, block.above)
-            yield block, known.recall("move", block, (made, block.above), findings, move)
-
+    scope = Scope(Excerpt(source), found[1] if found else None, limits, selects, applies, findings)
+    each = _Steps(file, scope, directory, memory).each
     for block, made in each("select", check_select):
         # A test of a select that lacks a clause would fail for the mistake that is reported already, and a guard of a
         # rule that lacks its hold-out likewise.
@@ -114,9 +95,47 @@ def check_policy(
         tests=tuple(test for _, test in tests),
     )
     if not any(found.code == TEST_FAILS for found in findings.items):
-        analyse(file, policy, source, findings, known)
+        analyse(file, policy, source, findings, memory)
         silence(allowances, findings)
     return None if _refused(findings) else policy
+
+
+class _Steps:
+    """Checks blocks kind by kind, and recalls what was made of one that is as it was and names only such.
+
+    Args:
+        file: the syntax tree.
+        scope: what names mean.
+        directory: what paths of recordings are relative to.
+        memory: what is known of blocks.
+    """
+
+    def __init__(self, file: tree.File, scope: Scope, directory: Path, memory: Memory) -> None:
+        self._file = file
+        self._scope = scope
+        self._around = (scope.fleet, scope.limits, directory)
+        self._memory = memory
+        # What was made of a block as if it stood at the file's start: as long as it is the same, so is what names it.
+        self._made: dict[tuple[str, str], object] = {
+            (kind, name): None for kind in ("select", "apply") for name in file.skipped
+        }
+
+    def each(
+        self, kind: str, step: Callable[[tree.Block, Scope], T | None]
+    ) -> Iterator[tuple[tree.Block, T | None]]:
+        """Each block of a kind and what a step makes of it; blocks come behind those that they name."""
+        findings = self._scope.findings
+        for block in _of_kind(self._file, kind):
+            about = (*self._around, *(self._made.get(named, False) for named in _named(block)))
+            check = partial(_checked, step, block, self._scope)
+            made = self._memory.recall("check", block, about, findings, check)
+            self._made.setdefault((kind, block.name.text), None if block.body.broken else made)
+            move = partial(moved, made, block.above)
+            yield block, self._memory.recall("move", block, (made, block.above), findings, move)
+
+
+def _of_kind(file: tree.File, kind: str) -> list[tree.Block]:
+    return [block for block in file.blocks if block.kind == kind]
 
 
 def _refused(findings: Findings) -> bool:
