@@ -5,6 +5,7 @@
 #
 #   molecule/edge-artifact.sh            needs uv: what $UV names, the one on PATH, or make's
 set -euo pipefail
+umask 022
 
 python=3.11 # Debian 12's
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,7 +24,9 @@ cd "$repository"
   -r "$work/requirements.txt"
 "$uv" pip install --quiet --target "$tree/lib" --python-version "$python" --no-deps "$work"/wheel/*.whl
 rm -rf "$tree/lib/bin" "$tree/lib/.lock"
-rm -f "$tree"/lib/*.dist-info/{direct_url,uv_cache}.json # these name folders of this machine
+# These name folders of this machine, and the lists of files have their sums.
+rm -f "$tree"/lib/*.dist-info/{direct_url,uv_cache}.json
+sed -i '/\/\(direct_url\|uv_cache\)\.json,/d' "$tree"/lib/*.dist-info/RECORD
 
 for program in agent collector; do
   cat > "$tree/bin/tidegate-$program" <<PYTHON
