@@ -111,6 +111,16 @@ def test_what_passes_is_said_in_a_line_each(house):
     )
 
 
+def test_a_file_that_can_not_be_read_keeps_no_other_from_being_tested(house):
+    code, out, err = run(house, POLICY + STEADY, "missing.tide")
+    assert (code, out.splitlines()[-1]) == (2, "1 test: 1 passed")
+    assert err == "error: can not read missing.tide: no such file or directory\n"
+    code, out, _ = run(house, POLICY + WRONG, "missing.tide")
+    assert (code, out.splitlines()[-1]) == (1, "1 test: 1 failed")
+    code, out, _ = run(house, POLICY + STEADY, "--limits", "missing.yaml", "missing.tide")
+    assert (code, out) == (2, "")
+
+
 def test_what_fails_shows_what_was_found(house):
     code, out, _ = run(house, POLICY + STEADY + WRONG)
     assert code == 1

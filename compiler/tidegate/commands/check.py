@@ -3,7 +3,6 @@
 import gc
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -112,9 +111,7 @@ def command(
     gc.set_threshold(_RECORDS)
     options = Options(read_limits(limits_path(limits)), inventory, form, strict, quiet)
     found = find_policies(files)
-    written = list(_read(found, stdin_name))
-    if not written:
-        sys.exit(BAD_INPUT)
+    written = _read(found, stdin_name)
     made: list[dict[str, object]] = []
     if only_show:
         results = _show_fixes(written, options)
@@ -128,13 +125,17 @@ def command(
     sys.exit(answer)
 
 
-def _read(paths: list[Path], stdin_name: Path | None) -> Iterator[Written]:
+def _read(paths: list[Path], stdin_name: Path | None) -> list[Written]:
     """What can be read; of the rest it is said why not, and the others are checked all the same."""
+    written = []
     for path in paths:
         try:
-            yield read_policy(path, stdin_name)
+            written.append(read_policy(path, stdin_name))
         except InputError as error:
             failure(error.message, error.help)
+    if not written:
+        sys.exit(BAD_INPUT)
+    return written
 
 
 def _refuse_what_does_not_go_together(

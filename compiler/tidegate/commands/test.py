@@ -4,18 +4,18 @@ import sys
 from pathlib import Path
 
 import click
-from tidegate_dsl import render
+from tidegate_dsl import InputError, read_limits, render
 
 from tidegate.commands.options import JSON, LIMITS
 from tidegate.commands.policies import limits_path
-from tidegate.commands.terminal import colored, print_json, status
-from tidegate.errors import ANSWER_IS_NO
+from tidegate.commands.terminal import colored, failure, print_json, status
+from tidegate.errors import ANSWER_IS_NO, BAD_INPUT
 from tidegate.files import write_atomically
 from tidegate.policytest import report
 from tidegate.policytest.coverage import coverage, share, share_in_words
 from tidegate.policytest.judge import Tried
 from tidegate.policytest.junit import junit_xml
-from tidegate.policytest.read import read_tests
+from tidegate.policytest.read import Tested, read_tests
 from tidegate.policytest.run import FileReport, exit_code, run_tests
 from tidegate.sources import find_policies
 
@@ -23,7 +23,8 @@ from tidegate.sources import find_policies
 @click.command(
     "test",
     epilog="Exit codes: 0 every test passes, 1 a test fails, a policy has errors or coverage is too low, 2 wrong"
-    " usage or input that cannot be read, 3 the embedded store is missing. docs/test.md has more.",
+    " usage, or input that cannot be read: all other files are tested, 3 the"
+    " embedded store is missing. docs/test.md has more.",
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -58,10 +59,12 @@ def command(
     \b
     tidegate test dsl/examples/edge.tide --coverage
     """
-    tested = [read_tests(path, limits_path(limits)) for path in find_policies(files)]
+    read_limits(limits_path(limits))  # what is wrong with them is told once, not of each policy
+    found = find_policies(files)
+    tested = _read(found, limits_path(limits))
     with status("testing") as progress:
         reports = run_tests(tested, name_contains=name_contains, on_progress=progress)
-    code = exit_code(reports)
+    code = exit_code(reports, complete=len(tested) == len(found))
     covered = coverage(reports) if with_coverage or min_coverage is not None else None
     if junit:
         write_atomically(junit, junit_xml(reports))
@@ -83,6 +86,19 @@ def command(
         for line in report.coverage_lines(covered or ()) if covered is not None else ():
             click.echo(line)
     sys.exit(code)
+
+
+def _read(paths: list[Path], limits: Path) -> list[Tested]:
+    """The policies that can be read; of the rest it is said why not, and the others are tested all the same."""
+    tested = []
+    for path in paths:
+        try:
+            tested.append(read_tests(path, limits))
+        except InputError as error:
+            failure(error.message, error.help)
+    if not tested:
+        sys.exit(BAD_INPUT)
+    return tested
 
 
 def _say_no_tests(name_contains: str) -> None:

@@ -58,10 +58,17 @@ def run_tests(
     )
 
 
-def exit_code(reports: Iterable[FileReport]) -> int:
-    """What the command ends with: 1 when a test fails or a policy has errors, else what could not be run."""
+def exit_code(reports: Iterable[FileReport], *, complete: bool) -> int:
+    """What the command ends with: 1 when a test fails or a policy has errors, else what could not be run.
+
+    Args:
+        reports: of the policies that could be read.
+        complete: no other policy was asked for.
+    """
     found = list(reports)
     if any(report.tested.policy is None for report in found):
         return ANSWER_IS_NO
     statuses = {tried.status for report in found for tried in report.tried}
+    if not complete:
+        statuses.add("unreadable")
     return next((code for status, code in _EXIT_CODES.items() if status in statuses), 0)
