@@ -225,6 +225,8 @@ COMPLETIONS = {
     "units of a duration": ("select a {\n  over 6 ^\n}\n", {"ms", "h", "d"}, {"KB", "%", "step"}),
     "units at a number": ("select a {\n  over 6h step 5^\n}\n", {"m", "us"}, {"KB"}),
     "units of a metric": ("select a {\n  exclude rtt < 10m^\n}\n", {"ms", "us"}, {"Mbps"}),
+    "what follows a flag": ("select a {\n  from traffic client where app_limited ^\n}\n", {"and"}, {"KB"}),
+    "a metric is compared first": ("select a {\n  from traffic client where rtt ^\n}\n", set(), {"and"}),
     "percent": ("select a {\n  rank bottom 20^\n}\n", {"%"}, {"KB"}),
     "what follows a value": ("select a {\n  over 6h ^\n}\n", {"step"}, {"ms"}),
     "reasons": (

@@ -314,10 +314,10 @@ class Cursor:
             self.take()
         metric = self.name("a metric")
         known = METRICS.get(metric.text)
-        flag = self.at_end or self.is_word(*before) or (known is not None and known.dimension == "flag")
-        if known is not None and known.dimension == "flag" and self.token.text[:1] in _SIGNS:
+        flag = known.dimension == "flag" if known else self.at_end or self.is_word(*before)
+        if flag and self.token.text[:1] in _SIGNS:
             raise self.fail("the end of the condition", way_out="a flag stands alone or behind `not`")
-        if flag and (known is None or known.dimension == "flag"):
+        if flag:
             return Test(metric, None, None, negated, first.to(metric.span))
         if negated:
             raise self.fail(
