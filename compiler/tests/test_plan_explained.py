@@ -265,6 +265,24 @@ def test_json_has_the_fate_beside_the_clauses(house, made):
     assert other["fate"]["kind"] == "elsewhere"
 
 
+def test_a_policy_without_a_select_still_says_what_hosts_are_told(tmp_path):
+    shutil.copytree(ROOT / "inventory", tmp_path / "inventory", ignore=shutil.ignore_patterns("group_vars"))
+    head, window = POLICY.partition("\nselect")[0], MORE[MORE.index("initcwnd many") :]
+    (tmp_path / "windows.tide").write_text(f"{head}\n{window}")
+    code, out = tidegate(tmp_path, "plan", "windows.tide", "--out", "plan.json")
+    assert code == 0, out
+
+    def ask(pop):
+        return tidegate(tmp_path, "explain", "198.18.64.9", "--at", pop, "--plan", "plan.json")
+
+    assert ask("fra2")[1].splitlines() == [
+        "198.18.64.9/32 at fra2: the policy has no select",
+        "  initcwnd   20 segments for 198.18.0.0/15 by many (line 4)",
+        "  told       initcwnd 20",
+    ]
+    assert ask("ams1")[1].endswith("  told       nothing: the kernel's own settings\n")
+
+
 def test_diff_counts_first_then_who_then_settings(house):
     code, out = tidegate(house, "plan", "edge.tide", "--as-of", LATER, "--out", "again.json", "--diff")
     assert code == 0, out

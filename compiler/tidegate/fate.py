@@ -15,6 +15,7 @@ from tidegate.times import parse_time
 from tidegate.turn import active, draw
 
 Document = dict[str, Any]
+StaticWindows = tuple[tuple[str, Initcwnd], ...]  # (prefix, the setting that names it), the longest first
 Kind = Literal["added", "kept", "held", "released", "deferred", "absent", "elsewhere"]
 PPM: Final = 1_000_000
 
@@ -70,7 +71,7 @@ class Fate:
     trial: Trial | None
     claim: Document | None
     control_claim: Document | None
-    initcwnds: tuple[tuple[str, Initcwnd], ...]
+    initcwnds: StaticWindows
 
 
 def was_selected(plan: Plan, policy: Policy, select: Select, pop: str, prefix: str) -> bool:
@@ -92,6 +93,7 @@ def fate_of(plan: Plan, policy: Policy, select: Select, pop: str, prefix: str) -
     decided = next((rule for rule in rules if rule.name == entry.get("rule")), None)
     qualified = entry.get("qualified_at")
     body = plan.pops[pop]
+    claim, initcwnds = told_of(plan, policy, pop, prefix)
     hold = of.hold_us if of and not body.get("telemetry", {}).get("lagging") else 0  # no time ends that
     return Fate(
         kind=kind,
@@ -110,10 +112,15 @@ def fate_of(plan: Plan, policy: Policy, select: Select, pop: str, prefix: str) -
             if state.pop == pop and state.rule in names
         ),
         trial=_trial(plan, policy, pop, names),
-        claim=_covering(body["claims"], prefix),
+        claim=claim,
         control_claim=_covering(body["control_claims"], prefix),
-        initcwnds=_static(policy, pop, prefix),
+        initcwnds=initcwnds,
     )
+
+
+def told_of(plan: Plan, policy: Policy, pop: str, prefix: str) -> tuple[Document | None, StaticWindows]:
+    """What a POP's hosts are told of a prefix, and the windows set as they stand for prefixes that hold it."""
+    return _covering(plan.pops[pop]["claims"], prefix), _static(policy, pop, prefix)
 
 
 def _entry(body: Document, prefix: str) -> tuple[Kind, Document]:
@@ -162,7 +169,7 @@ def _covering(claims: Iterable[Document], prefix: str) -> Document | None:
     return told or None
 
 
-def _static(policy: Policy, pop: str, prefix: str) -> tuple[tuple[str, Initcwnd], ...]:
+def _static(policy: Policy, pop: str, prefix: str) -> StaticWindows:
     network = ipaddress.ip_network(prefix)
     found = [
         (held, setting)

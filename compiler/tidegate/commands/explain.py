@@ -16,9 +16,9 @@ from tidegate.errors import ANSWER_IS_NO, BAD_INPUT, Failure
 from tidegate.explain import Explanation, measured_prefix
 from tidegate.explain import explain as explain_prefix
 from tidegate.explained import document
-from tidegate.fate import fate_of, was_selected
+from tidegate.fate import fate_of, told_of, was_selected
 from tidegate.plan import Plan, load
-from tidegate.show.explanations import Form, explanation
+from tidegate.show.explanations import Form, explanation, without_select
 from tidegate.show.lines import line
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -77,6 +77,9 @@ def command(
         )
         return
     terminal = console()
+    if not policy.selects:
+        for style, text in without_select(f"{network} at {pop}", *told_of(made, policy, pop, str(network))):
+            line(terminal, style, text)
     for each, fate in zip(found, fates, strict=True):
         for style, text in explanation(each, fate, form=form, width=terminal.width):
             line(terminal, style, text)

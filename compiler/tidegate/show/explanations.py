@@ -7,7 +7,7 @@ from typing import Final, Literal
 from tidegate_dsl.vocabulary import spell
 
 from tidegate.explain import Explanation
-from tidegate.fate import Fate
+from tidegate.fate import Document, Fate, StaticWindows
 from tidegate.judged import Judged, counted
 from tidegate.timeline import sparkline, with_hours
 from tidegate.values import say
@@ -37,6 +37,19 @@ def explanation(found: Explanation, fate: Fate, *, form: Form, width: int) -> It
     yield from _clauses(found)
     if form == "long" and found.windows:
         yield from _every_window(found, width)
+
+
+def without_select(place: str, claim: Document | None, initcwnds: StaticWindows) -> Iterator[Styled]:
+    """What a person reads of a prefix where the policy selects nothing.
+
+    Args:
+        place: the prefix and the POP.
+        claim: what the POP's hosts are told of it.
+        initcwnds: windows set as they stand for prefixes that hold it, the longest first.
+    """
+    yield "bold", f"{place}: the policy has no select"
+    for word, text in _settings(claim, initcwnds):
+        yield "", _worded(word, text)
 
 
 def heading(found: Explanation, fate: Fate) -> str:
@@ -140,12 +153,16 @@ def _standing(fate: Fate) -> Iterator[tuple[str, str]]:
             yield "experiment", f"{name}: control hosts without {rule_name}: {', '.join(trial.hosts)}"
         else:
             yield "experiment", f"{name}: no host is control now"
-    for prefix, setting in fate.initcwnds[:1]:
-        at = f"(line {setting.clause.line})"
-        yield "initcwnd", f"{counted(setting.segments, 'segment')} for {prefix} by {setting.name} {at}"
-    yield "told", _told(fate.claim) if fate.claim else "nothing: the kernel's own settings"
+    yield from _settings(fate.claim, fate.initcwnds)
     if fate.trial and fate.trial.hosts and fate.control_claim != fate.claim:
         yield "", f"control hosts: {_told(fate.control_claim) if fate.control_claim else 'nothing'}"
+
+
+def _settings(claim: Document | None, initcwnds: StaticWindows) -> Iterator[tuple[str, str]]:
+    for prefix, setting in initcwnds[:1]:
+        at = f"(line {setting.clause.line})"
+        yield "initcwnd", f"{counted(setting.segments, 'segment')} for {prefix} by {setting.name} {at}"
+    yield "told", _told(claim) if claim else "nothing: the kernel's own settings"
 
 
 def _told(claim: dict[str, object]) -> str:
