@@ -110,7 +110,12 @@ def _weight(weight: tree.Quantity, scope: Scope) -> int | None:
         return None
     ppm = weight.times(PPM)
     if ppm is None:
-        scope.findings.error("T106", f"`{weight.text}` is finer than 1 ppm (0.000001)", weight.span)
+        scope.findings.error(
+            "T106",
+            f"`{weight.text}` is finer than 1 ppm (0.000001)",
+            weight.span,
+            help="write at most 6 decimals",
+        )
     elif not SMOOTH_RANGE.low <= ppm <= SMOOTH_RANGE.high:
         scope.findings.error(
             "T105",

@@ -219,7 +219,7 @@ def _membership(string: tree.Name, select: Select, scope: Scope) -> str | None:
             "T108",
             f"{len(pattern)} windows are given, the lookback of `{select.name}` holds {select.windows}",
             string.span,
-            help=f"give {select.windows} windows, or end a shorter pattern with `...`",
+            help="give as many, or end a shorter pattern with `...`",
         )
         return None
     return (pattern * (select.windows // len(pattern) + 1))[: select.windows] if repeated else pattern

@@ -193,7 +193,8 @@ def _report(broken: Token, spaces: Fix, findings: Findings) -> None:
         way_out = 'is its opening `"` missing?' if ended else 'end it with `"` on the same line'
         findings.error("L001", "this string has no closing quote", span, help=way_out)
     elif NUMBER.fullmatch(text):
-        findings.error("L003", f"this number has more than {MAX_DIGITS} digits", span)
+        way_out = "write it in a larger unit, or with fewer decimals"
+        findings.error("L003", f"this number has more than {MAX_DIGITS} digits", span, help=way_out)
     else:
         findings.error(
             "L002",
@@ -204,10 +205,10 @@ def _report(broken: Token, spaces: Fix, findings: Findings) -> None:
         )
 
 
-def _way_out(text: str) -> str | None:
+def _way_out(text: str) -> str:
     if text == "\r":
         return "this is a carriage return alone, and a line ends with a line feed"
     if text.isspace():
         return f"this is U+{ord(text):04X}, not a space; write a space"
-    meant = next((way_out for pattern, way_out in _NEARLY if pattern.match(text)), None)
-    return meant or (None if text.isascii() else "outside of strings and comments only ASCII is written")
+    otherwise = "remove it" if text.isascii() else "outside of strings and comments only ASCII is written"
+    return next((way_out for pattern, way_out in _NEARLY if pattern.match(text)), otherwise)

@@ -122,7 +122,8 @@ class _Parser:
                 self._block(token.text)
         elif self.at.is_punctuation("}"):
             if not self.astray:
-                self.findings.error("P105", "this `}` closes nothing", token.span)
+                way_out = "remove it, or open its block with `{`"
+                self.findings.error("P105", "this `}` closes nothing", token.span, help=way_out)
             self.astray = False
             self.at.take()
         else:

@@ -54,7 +54,12 @@ def reduce(
         return None
     value = quantity.times(unit.factor)
     if value is None:
-        findings.error("T106", f"`{quantity.text}` is finer than {_BASE[dimension]}", quantity.span)
+        findings.error(
+            "T106",
+            f"`{quantity.text}` is finer than {_BASE[dimension]}",
+            quantity.span,
+            help="no value is rounded; write fewer decimals",
+        )
     return value
 
 
