@@ -143,6 +143,23 @@ def test_host_ranges_are_expanded_as_ansible_does() -> None:
 
 
 class TestInput:
+    @pytest.mark.parametrize(
+        ("named", "way_out"),
+        [
+            ("broken", "correct it there"),
+            ("broken/hosts.yml", "correct it there"),
+            ("nowhere", "the path is relative to the policy file"),
+            (".", "the path is relative to the policy file"),
+        ],
+    )
+    def test_an_inventory_is_looked_for_or_corrected(self, tmp_path: Path, named: str, way_out: str) -> None:
+        (tmp_path / "broken").mkdir()
+        write(tmp_path / "broken", HOSTS.replace("192.0.2.64/26", "192.0.2.65/26"))
+        policy = tmp_path / "a.tide"
+        policy.write_text(f'edition 2026.1\ninventory "{named}"\n', encoding="utf-8")
+        (found,) = check_file(policy, limits=HERE / "limits.yaml").diagnostics
+        assert (found.code, found.help) == ("N108", way_out)
+
     def test_a_file_that_is_missing_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"can not read .*none\.tide: no such file"):
             check_file(tmp_path / "none.tide", limits=HERE / "limits.yaml")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from tidegate_dsl.diagnostics import Edit, Excerpt, Findings, Fix, InputError, Source, Span, advice
-from tidegate_dsl.fleet import inventory_directory
+from tidegate_dsl.fleet import inventory_directory, inventory_file
 from tidegate_dsl.model import Fleet
 from tidegate_dsl.syntax import find, tree
 from tidegate_dsl.vocabulary import EDITIONS, TOP_LEVEL
@@ -77,7 +77,16 @@ def read_inventory(
             "the inventory can not be read",
             named.path.span,
             notes=(error.message,),
-            help=error.help or "the path is relative to the policy file",
+            help=error.help or _way_out(path),
         )
         return None
     return inventory_directory(path), fleet
+
+
+def _way_out(path: Path) -> str:
+    """What to do about an inventory that can not be read: find it, or mend what is in it."""
+    try:
+        found = inventory_file(path).is_file()
+    except InputError:
+        found = False
+    return "correct it there" if found else "the path is relative to the policy file"
