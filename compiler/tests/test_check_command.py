@@ -43,7 +43,7 @@ test "always slow" {
   expect slow includes 192.0.2.0/24
 }
 """
-BAD = GOOD.replace("in  all", "in  euorpe").replace("20 segments", "500 segments")
+BAD = GOOD.replace("in  all", "in  euorpe").replace("20 segments", "20 packets")
 WRONG = GOOD.replace("in  all", "in  nowhere_at_all")
 
 
@@ -168,13 +168,11 @@ class TestFixes:
         done = check("--fix", "bad.tide")
         assert done.stdout.splitlines() == [
             "bad.tide:6: fixed N104: write `europe`",
-            "bad.tide:7: fixed T104: write `100 segments`",
+            "bad.tide:7: fixed T103: write `20 segments`",
             "bad.tide: no errors",
         ]
         assert done.exit_code == 0
-        assert (place / "bad.tide").read_text(encoding="utf-8") == GOOD.replace("all", "europe").replace(
-            "20", "100", 2
-        ).replace("10026", "2026")
+        assert (place / "bad.tide").read_text(encoding="utf-8") == GOOD.replace("all", "europe")
         assert (place / "bad.tide").stat().st_mode & 0o777 == 0o640
         assert sorted(path.name for path in place.iterdir()) == [
             "bad.tide",
@@ -190,9 +188,9 @@ class TestFixes:
             "--- bad.tide",
             "+++ bad.tide",
             "-  in  euorpe",
-            "-  set initcwnd 500 segments",
+            "-  set initcwnd 20 packets",
             "+  in  europe",
-            "+  set initcwnd 100 segments",
+            "+  set initcwnd 20 segments",
         ]
         assert done.exit_code == 1
         assert (place / "bad.tide").read_text(encoding="utf-8") == BAD
@@ -212,10 +210,10 @@ class TestFixes:
         assert (place / "wrong.tide").stat().st_mtime_ns == before
 
     def test_bring_hidden_mistakes_to_light_and_fix_them_too(self, place: Path) -> None:
-        hidden = GOOD.replace("set initcwnd 20", "sett initcwnd 500")
+        hidden = GOOD.replace("set initcwnd 20 segments", "sett initcwnd 20 packets")
         (place / "hidden.tide").write_text(hidden, encoding="utf-8")
         done = json.loads(check("--fix", "--json", "hidden.tide").stdout)
-        assert [made["code"] for made in done["fixed"]] == ["P102", "T104"]
+        assert [made["code"] for made in done["fixed"]] == ["P102", "T103"]
         assert done["ok"] is True
 
 

@@ -1,6 +1,6 @@
 """An `apply` block: what selected prefixes get, where, and within which limits."""
 
-from tidegate_dsl.diagnostics import Edit, Fix, advice, replacement, spelling
+from tidegate_dsl.diagnostics import Edit, Fix, advice, spelling
 from tidegate_dsl.model import Active, Apply, Bound
 from tidegate_dsl.syntax import find, tree
 from tidegate_dsl.values import check_time, count_within, reduce_within
@@ -169,7 +169,6 @@ def _limit(clauses: tuple[tree.Clause, ...], scope: Scope, *, new: bool) -> Boun
             clause.count.span,
             notes=(f"limit set in {most.origin}",),
             help=f"use `{most.value}`, or raise the limit in a reviewed change",
-            fix=replacement(clause.count.span, str(most.value)),
         )
         return None
     value = count_within(clause.count, Range(1, most.value), f"limit of {what}", scope.findings)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, Literal
 
-from tidegate_dsl.diagnostics import Edit, Fix, replacement
+from tidegate_dsl.diagnostics import Edit, Fix
 from tidegate_dsl.model import PPM, Learn
 from tidegate_dsl.syntax import find, tree
 from tidegate_dsl.values import reduce, reduce_within
@@ -141,7 +141,6 @@ def _bounds(clause: tree.SetInitcwnd, scope: Scope) -> tuple[int, int] | None:
             clause.high.span,
             notes=(f"limit set in {most.origin}",),
             help=f"use `{most.value} segments`, or raise the limit in a reviewed change",
-            fix=replacement(clause.high.span, f"{most.value} segments") if low <= most.value else None,
         )
         return None
     if low > high:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final, Literal
 
-from tidegate_dsl.diagnostics import Edit, Fix, replacement
+from tidegate_dsl.diagnostics import Edit, Fix
 from tidegate_dsl.model import Bound, Clause, Condition, Rank, Select, TrafficClass
 from tidegate_dsl.syntax import find, tree
 from tidegate_dsl.values import count_within, reduce_within
@@ -112,7 +112,6 @@ def _length(length: tree.Quantity, family: str, scope: Scope) -> int | None:
             length.span,
             notes=(f"limit set in {widest.origin}",),
             help=f"use `/{widest.value}` or longer, or lower the limit in a reviewed change",
-            fix=replacement(length.span, f"/{widest.value}"),
         )
         return None
     return length.mantissa
@@ -234,9 +233,6 @@ def _bound(clause: tree.Require, time: tuple[int, int] | None, scope: Scope) -> 
             f"{value} windows are required, the lookback holds {time[0] // time[1]}",
             clause.value.span,
             help=f"require at most {time[0] // time[1]} windows, or look back over a longer time",
-            fix=replacement(clause.value.span, str(time[0] // time[1]))
-            if leave is None or leave <= time[0] // time[1]
-            else None,
         )
         return None
     if leave is not None and clause.leave is not None:

@@ -2,7 +2,6 @@
 
 from typing import Final, Literal
 
-from tidegate_dsl.diagnostics import replacement
 from tidegate_dsl.fleet import Limit
 from tidegate_dsl.syntax import tree
 from tidegate_dsl.values import reduce
@@ -34,7 +33,6 @@ def check_window(
             quantity.span,
             notes=(f"limit set in {most.origin}",),
             help=f"use `{most.value} segments`, or raise the limit in a reviewed change",
-            fix=replacement(quantity.span, f"{most.value} segments"),
         )
         return None
     if value < 1:
