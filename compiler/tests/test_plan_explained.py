@@ -249,7 +249,12 @@ def test_a_select_whose_rule_rests_says_so(house):
         "  no rule that asks for it applies at this time: active 2027-01-01 until 2027-02-01 (line 48)",
     ]
     out = ask(house, "198.18.65.0/24", "ams1", "--short").splitlines()
-    assert out[2:] == ["198.18.65.0/24 at ams1, by anything: not selected", "  not observed in the lookback"]
+    assert out == [
+        "198.18.65.0/24 at ams1, by slow_clients: not selected",
+        "  not observed in the lookback, which takes 20 samples passing `from` in a window",
+        "198.18.65.0/24 at ams1, by anything: not selected",
+        "  not observed in the lookback, which takes 1 sample passing `from` in a window",
+    ]
 
 
 def test_json_has_the_fate_beside_the_clauses(house, made):

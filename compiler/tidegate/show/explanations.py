@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, Literal
 
+from tidegate_dsl.model import bound_of
 from tidegate_dsl.vocabulary import spell
 
 from tidegate.explain import Explanation
@@ -99,7 +100,8 @@ def _nobody_asks(found: Explanation, fate: Fate) -> str:
 
 def _failing(found: Explanation) -> str:
     if not found.windows:
-        return "not observed in the lookback"
+        least = counted(bound_of(found.select.min_samples, 1, selected=False), "sample")
+        return f"not observed in the lookback, which takes {least} passing `from` in a window"
     failed = [each for each in found.clauses if not each.passed]
     return "; ".join(_clause(each) for each in failed)
 
