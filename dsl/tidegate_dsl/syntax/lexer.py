@@ -82,7 +82,7 @@ _NEARLY: Final = (  # what looks like something that the language has
     ),
     (re.compile(r"p[0-9]+\."), "a percentile is a whole number, `p1` to `p99`"),
     (re.compile(r"//|/\*"), "a comment starts with `#`"),
-    (re.compile(r".*;\Z"), "a clause ends with its line, without `;`"),
+    (re.compile(r".*;"), "a clause ends with its line, without `;`"),
     (re.compile(r"[A-Za-z_][A-Za-z0-9_-]*:\Z"), "no `:` stands behind a word"),
     (
         re.compile(r"[0-9.]*[KMGkmg]?(?:bits?|b|[Bb]ytes?|B)/s"),
@@ -97,10 +97,14 @@ _NEARLY: Final = (  # what looks like something that the language has
     ),
     (re.compile(r"[A-Za-z]*(/[0-9]+)+\Z"), "a length such as `/24` stands between spaces"),
     (re.compile(r"-[0-9.]"), "numbers have no sign"),
+    (re.compile(r"[0-9.]+-[0-9.]+\Z"), "a range is `between N and N`"),
     (re.compile(r"[0-9.]+[A-Za-z]+[0-9]"), "a value is one number with one unit: `90m`"),
     (re.compile(r"&&?\Z"), "`and` joins conditions"),
     (re.compile(r"\*\Z"), "every POP is `all`"),
     (re.compile(r"(?![0-9])[A-Za-z0-9_-]*[./]"), "a path stands in quotes"),
+)
+_WRITTEN_WITH: Final = (
+    "a policy is written in words, numbers, prefixes, strings and the signs `{` `}` `,` `%` `<` `>` `=`"
 )
 _LINE_FEED: Final = "\n"
 _BYTE_ORDER_MARK: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
@@ -210,5 +214,5 @@ def _way_out(text: str) -> str:
         return "this is a carriage return alone, and a line ends with a line feed"
     if text.isspace():
         return f"this is U+{ord(text):04X}, not a space; write a space"
-    otherwise = "remove it" if text.isascii() else "outside of strings and comments only ASCII is written"
+    otherwise = _WRITTEN_WITH if text.isascii() else "outside of strings and comments only ASCII is written"
     return next((way_out for pattern, way_out in _NEARLY if pattern.match(text)), otherwise)
