@@ -1,46 +1,48 @@
 """How fast a file of the collector's rows is loaded, against an INSERT SELECT of the same rows between tables."""
 
+import json
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from clickhouse_connect.driver.client import Client
 from tidegate.schemas.rows import ROW, new_rows
-from tidegate.telemetry.ingest import ingest_file
-from tidegate.telemetry.migrate import migrate
-from tidegate.telemetry.store import open_store
 
 ROWS = 1_000_000
-REPEATS = 3
+REPEATS = 5
 
 
 def measure() -> dict[str, dict[str, object]]:
-    """{"ingest.over_insert_select": ...}: the best of three runs of each, in turn; values are incompressible."""
-    with tempfile.TemporaryDirectory() as directory, open_store(f"chdb://{directory}/store") as client:
-        migrate(client)
+    """{"ingest.over_insert_select": ...}: the best of five runs of each, in turn; values are incompressible."""
+    with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "rows.pb"
         random_rows(ROWS).tofile(path)
-        loading, floor = compared(client, ROWS, lambda: ingest_file(client, path))
+        loading, floor = compared(Path(directory), ROWS, str(path))
     return figures("ingest.", "a file", ROWS, loading, floor)
 
 
-def compared(client: Client, rows: int, load: Callable[[], object]) -> tuple[float, float]:
-    """Seconds of loading so many rows, and of copying them into a table of the same definition, sort key included."""
-    loading, copying = [], []
-    for _ in range(REPEATS):
-        for table in ("socket_samples", "ingested_blocks", "kafka_ranges", "kafka_spools"):
-            client.command(f"TRUNCATE TABLE {table}")
-        client.command("CREATE OR REPLACE TABLE copied AS socket_samples")
-        loading.append(_seconds(load))
-        copying.append(_seconds(lambda: client.command("INSERT INTO copied SELECT * FROM socket_samples")))
-        counted = [client.command(f"SELECT count() FROM {table}") for table in ("socket_samples", "copied")]
-        if counted != [rows, rows]:
-            raise RuntimeError(f"{rows} rows were to be loaded and copied: {counted}")
-    client.command("DROP TABLE copied SYNC")
-    return min(loading), min(copying)
+def compared(directory: Path, rows: int, source: str) -> tuple[float, float]:
+    """Seconds of loading so many rows and of copying them; each time in a new process and a new store.
+
+    Raises:
+        CalledProcessError: a run failed; its error output has been passed on.
+        RuntimeError: other rows were loaded or copied.
+    """
+    runs = []
+    for repeat in range(REPEATS):
+        command = [
+            sys.executable,
+            str(Path(__file__).with_name("load_once.py")),
+            str(directory / f"store-{repeat}"),
+            source,
+        ]
+        runs.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+        if [runs[-1][table] for table in ("loaded", "copied")] != [rows, rows]:
+            raise RuntimeError(f"{rows} rows were to be loaded and copied: {runs[-1]}")
+    return min(run["loading"] for run in runs), min(run["copying"] for run in runs)
 
 
 def figures(name: str, of: str, rows: int, loading: float, floor: float) -> dict[str, dict[str, object]]:
@@ -72,12 +74,6 @@ def random_rows(count: int) -> npt.NDArray[np.void]:
     rows["pop"], rows["host"], rows["congestion_control"] = b"fra2", b"fra2-edge1", b"bbr"
     rows["traffic_class"], rows["local_prefix_length"], rows["remote_prefix_length"] = 1, 56, 56
     return rows
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
 
 
 if __name__ == "__main__":

@@ -14,11 +14,6 @@ import wire_bytes
 from ingest_rate import ROWS, compared, figures, random_rows
 from tidegate.schemas.rows import ROW, ROW_LENGTH
 from tidegate.simulate import simulate
-from tidegate.telemetry.kafka_address import Topic
-from tidegate.telemetry.kafka_consumer import open_topic
-from tidegate.telemetry.kafka_ingest import ingest_topic
-from tidegate.telemetry.migrate import migrate
-from tidegate.telemetry.store import open_store
 from tidegate_dsl import read_fleet
 from tidegate_edge.ship.kafka import KafkaSink
 from tidegate_edge.ship.kafka_shipper import Destination
@@ -67,14 +62,7 @@ def _wire(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
 def _loaded(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
     broker.create_topic(TOPIC)
     _produce(broker, directory)
-    with open_store(f"chdb://{directory}/store") as client:
-        migrate(client)
-
-        def load() -> None:
-            with open_topic(Topic(broker.bootstrap["plaintext"], TOPIC), {}) as reader:
-                ingest_topic(client, reader, follow=False)
-
-        loading, floor = compared(client, ROWS, load)
+    loading, floor = compared(directory, ROWS, f"{broker.bootstrap['plaintext']}/{TOPIC}")
     return figures("ingest.kafka_", "a topic", ROWS, loading, floor)
 
 

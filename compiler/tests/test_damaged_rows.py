@@ -34,7 +34,7 @@ MOST_ROWS = 12
 def read_sockets(path):
     """Bytes of the rows of a file; the offset of what is none ends the message."""
     try:
-        return b"".join(block.rows.tobytes() for block in rowfile.read(path)), None
+        return b"".join(piece.tobytes() for block in rowfile.read(path) for piece in block.pieces), None
     except Failure as failure:
         return b"", int(failure.message.removeprefix(f"{path}: byte ").partition(":")[0])
 

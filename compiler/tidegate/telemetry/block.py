@@ -1,7 +1,6 @@
-"""A block of rows: what is read, admitted and inserted at once."""
+"""A block of rows: what is admitted and inserted at once. It is read in pieces."""
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,18 +9,19 @@ import numpy.typing as npt
 
 # Large enough for ClickHouse to write few parts, small enough (120 MB) for a control node.
 BLOCK_ROWS: Final = 250_000
+PIECES_HELD: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Up to `BLOCK_ROWS` rows of schemas/rows.py; the next block of a file may lie in the same memory.
+    """About `BLOCK_ROWS` rows of schemas/rows.py, fewer at a file's end.
 
-    `left_out` counts, by reason, records of the file that gave no row.
+    Attributes:
+        count: how many there are.
+        pieces: the rows, once; reading may raise Failure. A piece's memory is that of the `PIECES_HELD`-th after it.
+        left_out: by reason, records of the file that gave no row.
     """
 
-    rows: npt.NDArray[np.void]
+    count: int
+    pieces: Iterator[npt.NDArray[np.void]]
     left_out: Mapping[str, int] = field(default_factory=dict)
-
-    def digest(self) -> str:
-        """Hex SHA-256 of the rows' bytes."""
-        return hashlib.sha256(np.ascontiguousarray(self.rows).view(np.uint8).data).hexdigest()

@@ -1,6 +1,6 @@
 """Rows turned into columns, a piece that fits the processor's cache at a time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,15 +32,22 @@ class Names:
     codes: npt.NDArray[np.intp]
 
 
-def gather(rows: npt.NDArray[np.void], columns: Mapping[str, Array]) -> None:
+def gather(pieces: Iterable[npt.NDArray[np.void]], columns: Mapping[str, Array]) -> None:
     """Copy fields of rows into columns.
 
     Args:
-        rows: of schemas/rows.py.
-        columns: by field; of the field's own type, and as long as `rows`.
+        pieces: rows of schemas/rows.py.
+        columns: by field; of the field's own type, and as long as all pieces.
     """
-    if not len(rows):
-        return
+    first = 0
+    for rows in pieces:
+        end = first + len(rows)
+        if first < end:
+            _gather(rows, {name: column[first:end] for name, column in columns.items()})
+        first = end
+
+
+def _gather(rows: npt.NDArray[np.void], columns: Mapping[str, Array]) -> None:
     raw = rows.view(np.uint8)
     pairs = [(_words(column), _field(raw, name, len(rows))) for name, column in columns.items()]
     for start in range(0, len(rows), _AT_ONCE):

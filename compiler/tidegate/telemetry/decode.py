@@ -1,6 +1,6 @@
 """From rows as they lie to a block that can be inserted, in one pass over their bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -10,41 +10,38 @@ from tidegate.telemetry.admission import EARLIEST_NS, NAMES, NUMBERS, Judgement,
 from tidegate.telemetry.columns import Array, Names, gather, names_of
 from tidegate.telemetry.native import NativeBlock
 
+Pieces = Iterable[npt.NDArray[np.void]]  # of rows of schemas/rows.py, their frame in place
 
-def check(rows: npt.NDArray[np.void], now_ns: int, earliest_ns: int = EARLIEST_NS) -> Judgement:
-    """Which rows may enter; arguments as those of `judge`."""
-    columns = {name: np.empty(len(rows), ROW[name]) for name in (*NUMBERS, *NAMES)}
-    gather(rows, columns)
-    return judge(columns, _names(columns), now_ns, earliest_ns)
+
+def check(pieces: Pieces, count: int, now_ns: int) -> Judgement:
+    """Which rows may enter; arguments as those of `decode`."""
+    columns = {name: np.empty(count, ROW[name]) for name in (*NUMBERS, *NAMES)}
+    gather(pieces, columns)
+    return judge(columns, _names(columns), now_ns)
 
 
 def decode(
-    rows: npt.NDArray[np.void], into: NativeBlock, now_ns: int, earliest_ns: int = EARLIEST_NS
+    pieces: Pieces, count: int, into: NativeBlock, now_ns: int, earliest_ns: int = EARLIEST_NS
 ) -> Judgement:
-    """Fill a block with the rows that may enter; arguments as those of `judge`.
+    """Fill a block with the rows that may enter; where none may, it is not complete.
 
     Args:
-        rows: of schemas/rows.py, their frame in place.
-        into: what was in it is gone, also where no row may enter.
+        pieces: rows.
+        count: how many rows the pieces are.
+        into: what was in it is gone.
         now_ns: Unix time.
         earliest_ns: Unix time.
     """
-    columns = into.reserve(len(rows))
-    gather(rows, columns)
+    columns = into.reserve(count)
+    gather(pieces, columns)
     names = _names(columns)
     judged = judge(columns, names, now_ns, earliest_ns)
-    if judged.all_good:
+    if not judged.all_good:
+        names = _names(into.keep(judged.good))
+    if judged.count:
         into.complete(names)
-    elif judged.count:
-        decode(_kept(rows, judged.good), into, now_ns, earliest_ns)
     return judged
 
 
 def _names(columns: Mapping[str, Array]) -> dict[str, Names]:
     return {name: names_of(columns[name]) for name in NAMES}
-
-
-def _kept(rows: npt.NDArray[np.void], good: npt.NDArray[np.bool_]) -> npt.NDArray[np.void]:
-    """Whole rows: numpy's own selection of records leaves out the bytes between the fields."""
-    grid = rows.view(np.uint8).reshape(-1, rows.itemsize)
-    return grid[good].reshape(-1).view(rows.dtype)

@@ -13,7 +13,7 @@ import hashlib
 import ipaddress
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from clickhouse_connect.driver.httpclient import HttpClient
 
 from tidegate.errors import MISSING_PART, Failure
 from tidegate.telemetry.admission import DAY_NS
+from tidegate.telemetry.columns import Array
 
 TIMES: Final = {"socket_samples": "observed_at", "transfers": "finished_at", "host_health": "observed_at"}
 # What identifies a row, the table's sorting key first.
@@ -61,25 +62,21 @@ def may_be_hollow(client: Client, table: str) -> bool:
     return bool(engine == "MergeTree")
 
 
-def sample_of(
-    table: str, rows: npt.NDArray[np.void], good: npt.NDArray[np.bool_] | None = None
-) -> Sample | None:
+def sample_of(table: str, rows: Mapping[str, Array] | npt.NDArray[np.void]) -> Sample | None:
     """Rows of each day of a block; None if the block has none.
 
     Args:
         table: where they go.
-        rows: of the kind that the table takes.
-        good: which of them are in the block, and so have names that are names; None: all.
+        rows: admitted, of the kind that the table takes; or their columns, by field.
     """
-    index = np.arange(len(rows)) if good is None else np.flatnonzero(good)
-    if not len(index):
+    day_of = rows[f"{TIMES[table]}_ns"] // np.uint64(DAY_NS)
+    if not len(day_of):
         return None
-    day_of = rows[f"{TIMES[table]}_ns"][index] // np.uint64(DAY_NS)
     chosen = {}
     for day in np.unique(day_of).tolist():
-        of_day = index[day_of == day]
+        of_day = np.flatnonzero(day_of == day)
         spaced = of_day[np.linspace(0, len(of_day) - 1, min(_LOOKED_UP, len(of_day)), dtype=np.intp)]
-        chosen[day] = tuple(sorted({_sql(table, rows[each]) for each in spaced}))
+        chosen[day] = tuple(sorted({_sql(table, rows, each) for each in spaced}))
     return Sample(table, chosen)
 
 
@@ -124,15 +121,16 @@ def _missing(client: Client, sample: Sample) -> list[int]:
     return [number for number, wanted in sample.days.items() if there.get(number, 0) < len(wanted)]
 
 
-def _sql(table: str, row: np.void) -> str:
+def _sql(table: str, rows: Mapping[str, Array] | npt.NDArray[np.void], index: int) -> str:
     """A row's identity as a tuple; only the row's own numbers and admitted names stand in it."""
-    return f"({', '.join(_literal(row, column, TIMES[table]) for column in _IDENTITY[table])})"
+    time = TIMES[table]
+    names = (f"{column}_ns" if column == time else column for column in _IDENTITY[table])
+    return f"({', '.join(_literal(name, rows[name][index]) for name in names)})"
 
 
-def _literal(row: np.void, column: str, time: str) -> str:
-    if column == time:
-        return f"fromUnixTimestamp64Nano(toInt64({int(row[f'{column}_ns'])}), 'UTC')"
-    value = row[column]
+def _literal(column: str, value: Any) -> str:  # noqa: ANN401 - numpy's scalars
+    if column.endswith("_ns"):
+        return f"fromUnixTimestamp64Nano(toInt64({int(value)}), 'UTC')"
     if column.endswith("_address"):
         return f"toIPv6('{ipaddress.IPv6Address(bytes(value))}')"
     return f"'{value.decode()}'" if isinstance(value, bytes) else str(int(value))

@@ -21,7 +21,8 @@ _GZIP: Final = b"\x1f\x8b"  # RFC 1952
 
 
 def _read_archive(path: Path, skip: int) -> Iterator[Block]:
-    return islice(mlab.read(path), skip, None)
+    for found in islice(mlab.read(path), skip, None):
+        yield Block(len(found.rows), iter([found.rows]), found.left_out)
 
 
 _READERS: Final[dict[Format, Reader]] = {

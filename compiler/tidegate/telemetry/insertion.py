@@ -1,11 +1,10 @@
 """Inserts a block into socket_samples, once for each token."""
 
-import fcntl
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import Final
 
 import clickhouse_connect
@@ -14,11 +13,11 @@ from clickhouse_connect.driver.httpclient import HttpClient
 
 from tidegate.telemetry.admission import DAY_NS
 from tidegate.telemetry.native import COLUMNS, NativeBlock
+from tidegate.telemetry.page_pipe import write_pages
 from tidegate.telemetry.schema_form import CLIENT_SETTINGS
 
 TABLE: Final = "socket_samples"
 _INTO: Final = f"INSERT INTO {TABLE} ({', '.join(COLUMNS)})"
-_PIPE_BYTES: Final = 2**20  # as large as Linux lets any user make one (/proc/sys/fs/pipe-max-size)
 _TOKEN: Final = re.compile(r"[0-9a-f]{64}")
 # A token's insert is one block, whatever its rows, and never waits in the server's memory.
 _SETTINGS: Final = {
@@ -46,28 +45,22 @@ def another(client: Client) -> Iterator[Client]:
         yield second
 
 
-def insert_rows(
-    client: Client, block: NativeBlock, token: str, on_taken: Callable[[], None] = lambda: None
-) -> None:
+def insert_rows(client: Client, block: NativeBlock, token: str) -> None:
     """Insert a block of admitted rows.
 
     Args:
         client: of an open and migrated store.
-        block: complete.
+        block: complete; it must not change meanwhile.
         token: 64 hex digits; a second insert of it adds nothing, while the store remembers the token.
-        on_taken: called, from another thread too, as soon as the block's memory may hold another one; never where
-            the insert fails before.
     """
     if not _TOKEN.fullmatch(token):
         raise ValueError(token)
     settings = _SETTINGS | {"insert_deduplication_token": token}
     if isinstance(client, HttpClient):
-        data = bytes(block.data)
-        on_taken()
-        client.command(f"{_INTO} FORMAT Native", data=data, settings=settings)
+        client.command(f"{_INTO} FORMAT Native", data=bytes(block.data), settings=settings)
         return
     clause = ", ".join(f"{name} = '{value}'" for name, value in settings.items())
-    with _piped(block.data, on_taken) as path:
+    with _piped(block.data) as path:
         client.command(f"{_INTO} FROM INFILE '{path}' SETTINGS {clause} FORMAT Native")
 
 
@@ -93,7 +86,7 @@ def insert_days(client: Client, block: NativeBlock, token: str, days: Collection
 
 
 @contextmanager
-def _piped(data: memoryview, on_written: Callable[[], None]) -> Iterator[str]:
+def _piped(data: memoryview) -> Iterator[str]:
     """Bytes as a file that the engine reads while it is written.
 
     The client's own insert would write them to a disk, and a file in memory takes as many pages once more.
@@ -101,7 +94,6 @@ def _piped(data: memoryview, on_written: Callable[[], None]) -> Iterator[str]:
     reading, writing = os.pipe()
     with ThreadPoolExecutor(1) as threads:
         written = threads.submit(_write, writing, data)
-        written.add_done_callback(lambda done: None if done.exception() else on_written())
         try:
             yield f"/proc/self/fd/{reading}"
         finally:
@@ -110,8 +102,7 @@ def _piped(data: memoryview, on_written: Callable[[], None]) -> Iterator[str]:
 
 
 def _write(pipe: int, data: memoryview) -> None:
-    with open(pipe, "wb", buffering=0) as file:
-        with suppress(OSError):  # another user's limit; a smaller pipe is slower, and nothing else
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        while data:
-            data = data[file.write(data) :]
+    try:
+        write_pages(pipe, data)
+    finally:
+        os.close(pipe)

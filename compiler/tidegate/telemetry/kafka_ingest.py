@@ -168,7 +168,7 @@ def _due(
 def _decode(due: Batch, claimed: Claim, into: NativeBlock, doubted: Collection[str]) -> _Decoded:
     now_ns = time.time_ns()
     earliest_ns = now_ns // DAY_NS * DAY_NS - OLDEST_NS
-    judged = decode(due.rows, into, now_ns, earliest_ns=earliest_ns)
+    judged = decode([due.rows], len(due.rows), into, now_ns, earliest_ns=earliest_ns)
     left_out = Counter(due.left_out) + Counter(judged.left_out)
     records = {}
     for kind, rows in due.records.items():
@@ -179,7 +179,7 @@ def _decode(due: Batch, claimed: Claim, into: NativeBlock, doubted: Collection[s
     rows_of = {RECORD_KINDS[kind].table: rows for kind, rows in records.items()}
     samples = {table: sample_of(table, rows) for table, rows in rows_of.items() if table in doubted}
     if TABLE in doubted:
-        samples[TABLE] = sample_of(TABLE, due.rows, judged.good)
+        samples[TABLE] = sample_of(TABLE, into.columns)
     return _Decoded(claimed, into, judged.count, records, samples, due, count, left_out)
 
 

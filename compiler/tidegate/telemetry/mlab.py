@@ -21,7 +21,8 @@ from tidegate.errors import Failure
 from tidegate.schemas.rows import ROW
 from tidegate.schemas.sockets_pb2 import TRAFFIC_CLASS_CLIENT
 from tidegate.telemetry import mlab_ndt7, mlab_tcpinfo
-from tidegate.telemetry.block import BLOCK_ROWS, Block
+from tidegate.telemetry.block import BLOCK_ROWS
+from tidegate.telemetry.mlab_record import Snapshots
 
 Datatype = Literal["ndt7", "tcpinfo"]
 MAX_ARCHIVE_BYTES: Final = 2**30  # unpacked from its gzip
@@ -31,7 +32,7 @@ _ZSTD_SLICE: Final = 1024  # compressed bytes: even of a bomb they unpack to no 
 _NAME: Final = re.compile(
     r"\d{8}T\d{6}(\.\d+)?Z-(?P<datatype>ndt7|tcpinfo)-(?P<host>mlab\d)-(?P<site>[a-z]{3}\d\w)-ndt\.tgz"
 )
-_DECODERS: Final[dict[str, Callable[[bytes], Block]]] = {
+_DECODERS: Final[dict[str, Callable[[bytes], Snapshots]]] = {
     "ndt7": mlab_ndt7.decode,
     "tcpinfo": mlab_tcpinfo.decode,
 }
@@ -67,25 +68,27 @@ def origin(path: Path) -> Origin:
     return Origin(datatype, match["host"], match["site"])
 
 
-def read(path: Path) -> Iterator[Block]:
+def read(path: Path) -> Iterator[Snapshots]:
     """The archive's snapshots as rows of traffic class client, addresses cut to /24 and /56; the POP is the site.
+
+    They come `BLOCK_ROWS` at a time, and the rest of the record that makes them so many.
 
     Raises:
         Failure: unreadable, damaged or too large; names the member, or the byte of the archive.
     """
     source = origin(path)
     decode = _DECODERS[source.datatype]
-    gathered: list[Block] = []
+    gathered: list[Snapshots] = []
     rows = 0
     for name, data in _members(path):
         try:
-            block = decode(data)
+            found = decode(data)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise Failure(f"{path}: {name}: not {source.datatype} data: {error}") from error
-        block.rows["pop"], block.rows["host"] = source.site.encode(), source.host.encode()
-        block.rows["traffic_class"] = TRAFFIC_CLASS_CLIENT
-        gathered.append(block)
-        rows += len(block.rows)
+        found.rows["pop"], found.rows["host"] = source.site.encode(), source.host.encode()
+        found.rows["traffic_class"] = TRAFFIC_CLASS_CLIENT
+        gathered.append(found)
+        rows += len(found.rows)
         if rows >= BLOCK_ROWS:
             yield _joined(gathered)
             gathered, rows = [], 0
@@ -93,13 +96,13 @@ def read(path: Path) -> Iterator[Block]:
         yield _joined(gathered)
 
 
-def _joined(blocks: list[Block]) -> Block:
+def _joined(found: list[Snapshots]) -> Snapshots:
     left_out: Counter[str] = Counter()
-    for block in blocks:
-        left_out.update(block.left_out)
+    for each in found:
+        left_out.update(each.left_out)
     # As bytes: numpy copies a record's fields only, and the frame between them belongs to the block's digest.
-    whole = np.concatenate([np.ascontiguousarray(block.rows).view(np.uint8) for block in blocks])
-    return Block(whole.view(ROW), left_out)
+    whole = np.concatenate([np.ascontiguousarray(each.rows).view(np.uint8) for each in found])
+    return Snapshots(whole.view(ROW), left_out)
 
 
 class _Bounded(io.RawIOBase):

@@ -10,8 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tidegate.schemas.rows import ROW, new_rows
-from tidegate.telemetry.block import Block
-from tidegate.telemetry.mlab_record import cut, unix_ns
+from tidegate.telemetry.mlab_record import Snapshots, cut, unix_ns
 
 # M-Lab's names of struct tcp_info's fields (Linux, include/uapi/linux/tcp.h) and of its bit fields, to ours.
 _TCP_INFO: Final = {
@@ -53,7 +52,7 @@ _TCP_INFO: Final = {
 _BBR_INFO: Final = {"MaxBandwidth": "bbr_bw", "MinRTT": "bbr_min_rtt_us"}
 
 
-def decode(document: bytes) -> Block:
+def decode(document: bytes) -> Snapshots:
     """The snapshots of one test. A test without BBR leaves the algorithm unknown: the format does not name it.
 
     Raises:
@@ -80,7 +79,7 @@ def decode(document: bytes) -> Block:
     for side, key in (("local", "Server"), ("remote", "Client")):
         rows[f"{side}_address"], rows[f"{side}_prefix_length"] = cut(_address(test[f"{key}IP"]))
         rows[f"{side}_port"] = _port(test[f"{key}Port"])
-    return Block(rows, left_out)
+    return Snapshots(rows, left_out)
 
 
 def _row(snapshot: dict[str, Any]) -> dict[str, int] | str:

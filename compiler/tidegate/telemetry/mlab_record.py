@@ -1,6 +1,8 @@
-"""What the records of M-Lab's two formats share: their times and their addresses."""
+"""What the records of M-Lab's two formats share: their times, their addresses, and what becomes of them."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -11,6 +13,14 @@ _TIME: Final = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))
 _MAPPED: Final = np.frombuffer(bytes(10) + b"\xff\xff", np.uint8)  # RFC 4291, section 2.5.5.2
 IPV4_BITS: Final = 120  # a /24 behind the 96 bits of the mapped prefix
 IPV6_BITS: Final = 56
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Rows of schemas/rows.py; `left_out` counts, by reason, records that gave none."""
+
+    rows: npt.NDArray[np.void]
+    left_out: Mapping[str, int]
 
 
 def unix_ns(text: object) -> int:

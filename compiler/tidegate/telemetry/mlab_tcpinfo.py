@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.schemas.rows import BYTES_LENGTH, new_rows
-from tidegate.telemetry.block import Block
-from tidegate.telemetry.mlab_record import cut, unix_ns
+from tidegate.telemetry.mlab_record import Snapshots, cut, unix_ns
 
 # enum in include/uapi/linux/inet_diag.h
 _INFO: Final = 2
@@ -67,7 +66,7 @@ _BBR: Final = np.dtype(
 )
 
 
-def decode(lines: bytes) -> Block:
+def decode(lines: bytes) -> Snapshots:
     """The snapshots of one connection; its metadata and records without TCP_INFO are counted, not loaded.
 
     Raises:
@@ -91,7 +90,7 @@ def decode(lines: bytes) -> Block:
             times.append(unix_ns(record["Timestamp"]))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
             raise ValueError(f"line {number}: not a record of tcpinfo: {error}") from error
-    return Block(_rows(times, messages, infos, names, bbrs), left_out)
+    return Snapshots(_rows(times, messages, infos, names, bbrs), left_out)
 
 
 def _rows(

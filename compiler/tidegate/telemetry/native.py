@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tidegate.schemas.rows import ROW
 from tidegate.telemetry.columns import Array, Names
@@ -36,31 +37,44 @@ class NativeBlock:
     """Memory for one block at a time.
 
     First `reserve` gives the columns to be filled: most go in as they are. Then `complete` adds the others.
+
+    Attributes:
+        columns: by field, of the field's own type.
     """
+
+    columns: Mapping[str, Array]
 
     def __init__(self) -> None:
         self._memory = np.empty(0, np.uint8)
         self._begin = 0
         self._end = 0
         self._rows = 0
-        self._others: dict[str, Array] = {}
+        self.columns = {}
 
     @property
     def data(self) -> memoryview:
         """The block's bytes."""
         return self._memory[self._begin : self._end].data
 
-    def reserve(self, rows: int) -> dict[str, Array]:
-        """Begin a block; its columns, by field and of the field's own type, to be filled. What was in it is gone."""
+    def reserve(self, rows: int) -> Mapping[str, Array]:
+        """Begin a block; its columns, to be filled. What was in it is gone."""
         size = rows * _MOST + _HEADS
         if size > len(self._memory):
             # Of numpy, which asks the kernel for large pages: they come at a quarter of the small ones' price.
             self._memory = np.empty(size, np.uint8)
         self._rows, self._end = rows, 0
-        self._others = {name: self._array(ROW[name]) for name in (*NAMES, *NARROWED)}
+        others = {name: self._array(ROW[name]) for name in (*NAMES, *NARROWED)}
         self._begin = self._end
         self._write(_varint(len(COLUMNS)) + _varint(rows))
-        return self._others | {name: self._column(name, ROW[name], _type(name)) for name in _AS_THEY_ARE}
+        self.columns = others | {name: self._column(name, ROW[name], _type(name)) for name in _AS_THEY_ARE}
+        return self.columns
+
+    def keep(self, good: npt.NDArray[np.bool_]) -> Mapping[str, Array]:
+        """Begin again with these rows only; the columns hold them."""
+        kept = {name: column[good] for name, column in self.columns.items()}
+        for name, column in self.reserve(int(np.count_nonzero(good))).items():
+            column[:] = kept[name]
+        return self.columns
 
     def complete(self, names: Mapping[str, Names]) -> None:
         """Add the columns that go in otherwise than a row has them.
@@ -69,7 +83,7 @@ class NativeBlock:
             names: `NAMES`, all of them valid UTF-8; the values of `NARROWED` are small enough.
         """
         for name, kind in NARROWED.items():
-            self._column(name, np.dtype(np.uint8), kind)[:] = self._others[name]
+            self._column(name, np.dtype(np.uint8), kind)[:] = self.columns[name]
         for name in NAMES:
             keys = [value.rstrip(b"\0") for value in names[name].values.tolist()]
             self._head(name, "LowCardinality(String)")

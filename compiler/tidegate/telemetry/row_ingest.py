@@ -8,7 +8,7 @@ import hashlib
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -16,32 +16,32 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 from clickhouse_connect.driver.client import Client
 
 from tidegate.errors import Failure
-from tidegate.telemetry.block import Block
-from tidegate.telemetry.decode import check, decode
-from tidegate.telemetry.hollow_tokens import Sample, insert_all, may_be_hollow, sample_of
+from tidegate.telemetry.block import PIECES_HELD, Block
+from tidegate.telemetry.decode import Pieces, check, decode
+from tidegate.telemetry.hollow_tokens import insert_all, may_be_hollow, sample_of
 from tidegate.telemetry.insertion import TABLE, another, insert_days, insert_rows
 from tidegate.telemetry.native import NativeBlock
 from tidegate.telemetry.record_ingest import MAX_DAYS, Loaded
+from tidegate.telemetry.rowfile import changed
 
 Reader = Callable[[Path, int], Iterator[Block]]  # of a file, from its n-th block on
+Update = Callable[[memoryview], None]  # of a digest
 _LANES: Final = 2  # inserts at once: the engine does most of one on one processor
 _HELD: Final = 4  # decoded blocks in memory, 100 MB each
 
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """A block of a file that was read to its end: what it holds, the token made of that, and its admitted rows.
-
-    `sample` is of them, where the store may drop what it lacks.
-    """
+    """A block of a file that was read to its end: what it holds, the token made of that, and its admitted rows."""
 
     digest: str
     token: str
     rows: int
-    sample: Sample | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,6 @@ class _Lane:
 
     client: Client
     thread: ThreadPoolExecutor
-
-
-@dataclass(frozen=True, slots=True)
-class _Insert:
-    """A block on its way: its insert, and when its memory may hold another, as soon as the engine has read it."""
-
-    done: Future[None]
-    taken: Future[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +107,16 @@ def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
     left_out: Counter[str] = Counter()
     days: set[int] = set()
     for index, block in enumerate(load.read(load.path, 0)):
-        digest = load.hashing.submit(block.digest)
+        digest = hashlib.sha256()
+        pieces = _hashed(block.pieces, digest.update, load.hashing)
         if index < _HELD:
-            judged = decode(block.rows, load.blocks[index], load.now_ns)
+            judged = decode(pieces, block.count, load.blocks[index], load.now_ns)
         else:
-            judged = check(block.rows, load.now_ns)
+            judged = check(pieces, block.count, load.now_ns)
         left_out.update(block.left_out)
         left_out.update(judged.left_out)
         days |= judged.days
-        sample = sample_of(TABLE, block.rows, judged.good) if load.doubted else None
-        found.append(_Verified(digest.result(), _token(index, digest.result()), judged.count, sample))
+        found.append(_Verified(digest.hexdigest(), _token(index, digest.hexdigest()), judged.count))
     if len(days) > MAX_DAYS:
         raise Failure(
             f"{load.path}: its rows lie on {len(days)} different days, more than {MAX_DAYS}",
@@ -143,10 +135,10 @@ def _inserted(
     """
     again = load.read(load.path, _HELD)
     turns = cycle(lanes)
-    running: deque[tuple[_Verified, _Insert | None]] = deque()
-    users: dict[int, _Insert] = {}
+    running: deque[tuple[_Verified, Future[None] | None]] = deque()
+    users: dict[int, Future[None]] = {}
     for index, block in enumerate(verified):
-        while running and (running[0][1] is None or running[0][1].done.done()):
+        while running and (running[0][1] is None or running[0][1].done()):
             yield _finished(load, client, *running.popleft())
         found = next(again, None) if index >= _HELD else None
         if block.token in known:
@@ -155,29 +147,28 @@ def _inserted(
         place = index % _HELD
         if index >= _HELD:
             if place in users:
-                wait((users[place].done, users[place].taken), return_when=FIRST_COMPLETED)
+                wait([users[place]])
             _decode_again(load, found, block, load.blocks[place])
-        users[place] = _start(next(turns), load.blocks[place], block)
+        users[place] = _start(load, next(turns), load.blocks[place], block)
         running.append((block, users[place]))
     while running:
         yield _finished(load, client, *running.popleft())
 
 
-def _start(lane: _Lane, filled: NativeBlock, block: _Verified) -> _Insert:
-    taken = Future[None]()
-
+def _start(load: _Load, lane: _Lane, filled: NativeBlock, block: _Verified) -> Future[None]:
     def insert() -> None:
-        if block.sample is not None:
-            insert_all(lane.client, block.token, block.sample, partial(insert_days, lane.client, filled))
+        if block.rows and load.doubted:
+            sample = sample_of(TABLE, filled.columns)
+            insert_all(lane.client, block.token, sample, partial(insert_days, lane.client, filled))
         elif block.rows:
-            insert_rows(lane.client, filled, block.token, lambda: taken.set_result(None))
+            insert_rows(lane.client, filled, block.token)
 
-    return _Insert(lane.thread.submit(insert), taken)
+    return lane.thread.submit(insert)
 
 
-def _finished(load: _Load, client: Client, block: _Verified, insert: _Insert | None) -> _Verified:
+def _finished(load: _Load, client: Client, block: _Verified, insert: Future[None] | None) -> _Verified:
     if insert is not None:
-        insert.done.result()
+        insert.result()
         client.command(
             "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
             parameters={"token": block.token, "file": load.path.name, "added": block.rows},
@@ -186,11 +177,23 @@ def _finished(load: _Load, client: Client, block: _Verified, insert: _Insert | N
 
 
 def _decode_again(load: _Load, found: Block | None, expected: _Verified, into: NativeBlock) -> None:
-    digest = load.hashing.submit(found.digest) if found is not None else None
+    digest = hashlib.sha256()
     if found is not None:
-        decode(found.rows, into, load.now_ns)
-    if digest is None or digest.result() != expected.digest:
-        raise Failure(f"{load.path}: changed while it was read", help="load it when nothing writes to it")
+        decode(_hashed(found.pieces, digest.update, load.hashing), found.count, into, load.now_ns)
+    if digest.hexdigest() != expected.digest:
+        raise changed(load.path)
+
+
+def _hashed(pieces: Pieces, update: Update, hashing: ThreadPoolExecutor) -> Iterator[npt.NDArray[np.void]]:
+    """The pieces; their bytes go into the digest on another processor. At the end all are in it."""
+    running: deque[Future[None]] = deque()
+    for piece in pieces:
+        running.append(hashing.submit(update, np.ascontiguousarray(piece).view(np.uint8).data))
+        yield piece
+        if len(running) == PIECES_HELD:
+            running.popleft().result()
+    for each in running:
+        each.result()
 
 
 def _token(index: int, digest: str) -> str:

@@ -1,21 +1,23 @@
 """Reads a file of the collector's own rows, block by block, and refuses the first byte that is not a row."""
 
-import io
 import os
 import stat
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tidegate.errors import Failure
 from tidegate.schemas.rows import ROW, ROW_LENGTH, read_rows
-from tidegate.telemetry.block import BLOCK_ROWS, Block
+from tidegate.telemetry.block import BLOCK_ROWS, PIECES_HELD, Block
 from tidegate.telemetry.frames import framed
 
 MAX_BYTES: Final = 64 * 2**30
-_READ_AT_ONCE: Final = 1024 * ROW_LENGTH
+# Bytes: what is done with a piece finds it in the processor's cache. Four times as many, or a fifth, is slower.
+_PIECE: Final = 2500 * ROW_LENGTH
 
 
 def read(path: Path, skip: int = 0) -> Iterator[Block]:
@@ -35,27 +37,39 @@ def read(path: Path, skip: int = 0) -> Iterator[Block]:
                 raise Failure(f"{path}: not a regular file")
             if status.st_size > MAX_BYTES:
                 raise Failure(f"{path}: larger than {MAX_BYTES} bytes")
-            # Of numpy, which asks the kernel for large pages: they come at a quarter of the small ones' price.
-            buffer = np.empty(min(status.st_size, BLOCK_ROWS * ROW_LENGTH), np.uint8)
-            offset = file.seek(skip * BLOCK_ROWS * ROW_LENGTH)
-            while filled := _fill(file, buffer.data, path, offset):
-                yield Block(buffer[:filled].view(ROW))
-                offset += filled
+            memory = cycle([np.empty(_PIECE, np.uint8) for _ in range(PIECES_HELD)])
+            block = BLOCK_ROWS * ROW_LENGTH
+            for start in range(skip * block, status.st_size, block):
+                end = min(start + block, status.st_size)
+                yield Block((end - start) // ROW_LENGTH, _pieces(path, file.fileno(), memory, start, end))
     except OSError as error:
-        raise Failure(f"{path}: cannot be read: {error.strerror}") from error
+        raise _unreadable(path, error) from error
 
 
-def _fill(file: io.FileIO, buffer: memoryview, path: Path, offset: int) -> int:
-    """Read whole rows and look at their frame while they are in the processor's cache; returns bytes."""
-    for start in range(0, len(buffer), _READ_AT_ONCE):
-        piece = buffer[start : start + _READ_AT_ONCE]
+def _pieces(
+    path: Path, file: int, memory: Iterator[npt.NDArray[np.uint8]], start: int, end: int
+) -> Iterator[npt.NDArray[np.void]]:
+    for offset in range(start, end, _PIECE):
+        piece = next(memory)[: end - offset]
         filled = 0
-        while filled < len(piece) and (count := file.readinto(piece[filled:])):
-            filled += count
-        _check(piece[:filled], path, offset + start)
+        try:
+            while filled < len(piece) and (count := os.preadv(file, [piece[filled:].data], offset + filled)):
+                filled += count
+        except OSError as error:
+            raise _unreadable(path, error) from error
         if filled < len(piece):
-            return start + filled
-    return len(buffer)
+            raise changed(path)
+        _check(piece.data, path, offset)
+        yield piece.view(ROW)
+
+
+def changed(path: Path) -> Failure:
+    """What a file that is not as long, or not the same, as when it was read first is refused with."""
+    return Failure(f"{path}: changed while it was read", help="load it when nothing writes to it")
+
+
+def _unreadable(path: Path, error: OSError) -> Failure:
+    return Failure(f"{path}: cannot be read: {error.strerror}")
 
 
 def _check(data: memoryview, path: Path, offset: int) -> None:
