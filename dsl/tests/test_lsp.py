@@ -4,10 +4,21 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from editor_client import Editor, Json, Refusal, editor
+from tidegate_dsl.vocabulary import (
+    DIRECTIONS,
+    FAILURES,
+    REQUIREMENTS,
+    SIDES,
+    TRAFFIC_CLASSES,
+    VERDICTS,
+    WINDOWS,
+    WORD_MEANINGS,
+)
 
 HERE = Path(__file__).parent
 LIMITS = HERE / "limits.yaml"
@@ -296,6 +307,9 @@ def test_a_clause_comes_as_a_snippet_or_as_its_first_word(shared: Editor, path: 
         ("override fr^a2", "fra2-edge1"),
         ("to sl^ow", "rank bottom 20% of pop"),
         ("watch bbr_for^_slow", "set congestion_control bbr"),
+        ("require duty^_cycle", "of all windows of the lookback"),
+        ("traffic cl^ient", "none of the other classes"),
+        ("slow inclu^des", "the prefix qualifies"),
     ],
 )
 def test_hover_shows_the_specification(shared: Editor, path: Path, pointed: str, shown: str) -> None:
@@ -304,6 +318,11 @@ def test_hover_shows_the_specification(shared: Editor, path: Path, pointed: str,
     text, line, character = caret(POLICY.replace(plain, pointed, 1))
     shared.open(path, text)
     assert shown in shared.at("hover", path, line, character)["contents"]["value"]
+
+
+def test_every_word_that_is_chosen_has_a_meaning() -> None:
+    choices = (DIRECTIONS, FAILURES, REQUIREMENTS, SIDES, TRAFFIC_CLASSES, VERDICTS, WINDOWS)
+    assert set(WORD_MEANINGS) == {"leave", "selected", *chain.from_iterable(choices)}
 
 
 def test_definitions_of_names_and_of_the_inventory(shared: Editor, path: Path) -> None:

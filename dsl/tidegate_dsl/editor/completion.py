@@ -7,7 +7,16 @@ from typing import Final, Literal
 
 from tidegate_dsl.diagnostics import Span
 from tidegate_dsl.syntax import Kind, Token
-from tidegate_dsl.vocabulary import BLOCK_MEANINGS, BLOCKS, EDITIONS, METRICS, REASONS, ClauseRule, Dimension
+from tidegate_dsl.vocabulary import (
+    BLOCK_MEANINGS,
+    BLOCKS,
+    EDITIONS,
+    METRICS,
+    REASONS,
+    WORD_MEANINGS,
+    ClauseRule,
+    Dimension,
+)
 from tidegate_dsl.vocabulary import Place as MetricPlace
 
 from . import fleet_words, names
@@ -88,7 +97,11 @@ def _continuations(caret: _Caret) -> list[Item]:
     if units:
         return units
     items = [item for thing in found.things for item in _things(thing, caret)]
-    items += [caret.item(word, "keyword") for word in found.fixed if word[0].isalpha()]
+    items += [
+        caret.item(word, "keyword", meaning=WORD_MEANINGS.get(word, ""))
+        for word in found.fixed
+        if word[0].isalpha()
+    ]
     unique = {item.label: item for item in reversed(items)}
     return list(reversed(unique.values()))
 

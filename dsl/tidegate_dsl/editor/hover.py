@@ -6,7 +6,7 @@ from typing import Final
 
 from tidegate_dsl.diagnostics import Span
 from tidegate_dsl.syntax import NUMBER, Kind, Quantity, Token
-from tidegate_dsl.vocabulary import BLOCK_MEANINGS, BLOCKS, METRICS, UNITS, ClauseRule, Metric
+from tidegate_dsl.vocabulary import BLOCK_MEANINGS, BLOCKS, METRICS, UNITS, WORD_MEANINGS, ClauseRule, Metric
 
 from . import fleet_words, names, units
 from .document import Document
@@ -109,6 +109,11 @@ def _number(document: Document, statement: Statement, token: Token) -> str | Non
     return "\n\n".join(each for each in (value, units.conversion(UNITS[unit])) if each)
 
 
+def _word(document: Document, statement: Statement, token: Token) -> str | None:  # noqa: ARG001
+    meaning = WORD_MEANINGS.get(token.text) if statement.block else None
+    return f"**{token.text}**: {meaning}" if meaning else None
+
+
 def _code(*lines: str) -> str:
     return "\n".join(["```tide", *lines, "```"])
 
@@ -120,4 +125,5 @@ _DESCRIPTIONS: Final[tuple[Callable[[Document, Statement, Token], str | None], .
     _pop,
     _metric,
     _number,
+    _word,
 )

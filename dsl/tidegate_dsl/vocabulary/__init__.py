@@ -43,6 +43,7 @@ from .words import (
     TRAFFIC_CLASSES,
     VERDICTS,
     WINDOWS,
+    WORD_MEANINGS,
 )
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "VERDICTS",
     "WINDOWS",
     "WINDOWS_RANGE",
+    "WORD_MEANINGS",
     "YEARS",
     "ClauseRule",
     "Dimension",
