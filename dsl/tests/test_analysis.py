@@ -435,7 +435,19 @@ def test_a_hold_must_outlast_a_run(hold: str, expected: list[str]) -> None:
     assert codes(select("a", f"hold {hold}"), apply("first", "a")) == expected
 
 
-def test_another_select_with_a_shorter_step_makes_runs_more_frequent() -> None:
-    often = select("b").replace("over 1h step 5m", "over 10m step 1m")
+@pytest.mark.parametrize(
+    ("other", "hold", "expected"),
+    [
+        pytest.param("over 10m step 1m", "5m", ["W105"], id="every fifth window of the other"),
+        pytest.param("over 10m step 1m", "301s", [], id="longer than the longest step"),
+        pytest.param("over 1h step 10m", "10m", ["W105"], id="only every second window"),
+        pytest.param("over 1h step 10m", "601s", [], id="longer than that"),
+        pytest.param("over 42m step 7m", "5m", [], id="at times one of the two, at times the other"),
+    ],
+)
+def test_a_hold_must_outlast_the_longest_step_of_all_selects(
+    other: str, hold: str, expected: list[str]
+) -> None:
+    second = select("b").replace("over 1h step 5m", other)
     rules = [apply("first", "a", pops="europe"), apply("second", "b", pops="iad1")]
-    assert codes(select("a", "hold 5m"), often, *rules) == []
+    assert codes(select("a", f"hold {hold}"), second, *rules) == expected
