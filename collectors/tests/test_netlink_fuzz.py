@@ -89,14 +89,18 @@ def damaged(draw, buffer):
     return bytes(hit), first
 
 
-def decode(buffers):
+def rows_of(buffers, known=None):
     words, places, at = bytearray(), [], 0
     for buffer in buffers:
         words += buffer + bytes(-len(buffer) % 4)
         places.append((at, at + len(buffer)))
         at = len(words)
-    batch = make_rows(np.frombuffer(bytes(words), "<u4"), places, ORIGIN, 1)
-    return {int(row["cookie"]): row.tobytes() for row in batch.rows}, len(batch.rows)
+    return make_rows(np.frombuffer(bytes(words), "<u4"), places, ORIGIN, 1, known=known).rows
+
+
+def decode(buffers):
+    rows = rows_of(buffers)
+    return {int(row["cookie"]): row.tobytes() for row in rows}, len(rows)
 
 
 def cookies_in(buffer):
@@ -109,6 +113,7 @@ def cookies_in(buffer):
 def test_damage_is_left_out_or_explained_and_never_spreads():
     draw = random.Random(SEED)
     real = recorded()
+    known = {}
     for _ in range(-(-BUFFERS // AT_ONCE)):
         whole = []
         for _ in range(AT_ONCE):
@@ -122,6 +127,10 @@ def test_damage_is_left_out_or_explained_and_never_spreads():
         assert len(before) == count > AT_ONCE  # damage has something to hit
         hit = [damaged(draw, buffer) for buffer in whole]
         after, _ = decode([buffer for buffer, _ in hit])
+        with_memory = rows_of([buffer for buffer, _ in hit], known)
+        assert sorted(row.tobytes() for row in with_memory) == sorted(
+            row.tobytes() for row in rows_of([buffer for buffer, _ in hit])
+        )
         explained = {cookie for buffer, _ in hit for cookie in cookies_in(buffer)}
         assert after.keys() <= explained
         for (_, first), buffer in zip(hit, whole, strict=True):
@@ -129,3 +138,4 @@ def test_damage_is_left_out_or_explained_and_never_spreads():
                 cookie = struct.unpack_from("<Q", buffer, at + COOKIE)[0]
                 if end <= first and cookie in before:
                     assert after[cookie] == before[cookie]
+    assert known  # and so was used

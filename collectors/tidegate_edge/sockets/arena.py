@@ -1,4 +1,4 @@
-"""Memory that a collector keeps: fresh pages for each part of a poll would cost as much as decoding it."""
+"""What a collector keeps from one part of a poll to the next: fresh pages for each would cost as much as decoding."""
 
 from typing import Final
 
@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate_edge.schemas.rows import ROW_LENGTH
+
+from .layout import Known
 
 # Some 2,400 sockets: enough to make a call of numpy cheap, and with their rows still in a processor's cache.
 BUFFER_LENGTH: Final = 1 << 20
@@ -16,10 +18,12 @@ class Arena:
 
     Attributes:
         buffer: `BUFFER_LENGTH` bytes.
+        layouts: of messages that were met.
     """
 
     def __init__(self) -> None:
         self.buffer: Final = bytearray(BUFFER_LENGTH)
+        self.layouts: Final[Known] = {}
         self._rows: npt.NDArray[np.uint8] = np.empty((0, ROW_LENGTH), np.uint8)
 
     def rows(self, count: int) -> npt.NDArray[np.uint8]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from . import kernel
 from .addresses import Addresses
-from .layout import Layout, Span, group_messages
+from .layout import Known, Layout, Span, group_messages
 from .messages import Positions, Words, find_messages
 
 Rows = npt.NDArray[np.void]
@@ -48,15 +48,16 @@ class Sockets:
         return any(layout.interrupted for layout, _ in self.layouts)
 
 
-def find_sockets(words: Words, datagrams: Sequence[tuple[int, int]]) -> Sockets:
+def find_sockets(words: Words, datagrams: Sequence[tuple[int, int]], known: Known | None = None) -> Sockets:
     """Find the sockets in datagrams that lie one behind the other.
 
     Args:
         words: the buffer as little-endian words of four bytes.
         datagrams: begin and end of each datagram, bytes; begins are multiples of four.
+        known: layouts of earlier messages, and then of these too.
     """
     messages = find_messages(words, datagrams)
-    found = group_messages(words, messages)
+    found = group_messages(words, messages, known)
     groups = sorted(found.groups, key=lambda group: _order(group[0]))
     bounds = np.cumsum([0, *(len(indices) for _, indices in groups)]).tolist()
     order = np.concatenate([np.empty(0, np.intp), *(indices for _, indices in groups)])

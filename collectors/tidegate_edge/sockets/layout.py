@@ -2,12 +2,14 @@
 
 Messages of one length mostly share one layout. The first of them is parsed attribute by attribute; every other
 one must then agree with it in the header, the family, all attribute headers and the algorithm's name, which is
-one comparison for the whole group. Those that do not agree are the next group.
+one comparison for the whole group. Those that do not agree are the next group. Layouts that were met before are
+compared first, and nothing is parsed: the next part of a poll has mostly the same ones.
 """
 
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -82,27 +84,48 @@ class Grouping:
     damaged: int
 
 
-def group_messages(words: Words, messages: Messages) -> Grouping:
-    """Sort messages by length and layout. `messages` must lie within `words`."""
+Known = dict[int, list[Layout]]
+"""Layouts that were met, by the length of their messages."""
+
+_MOST_LENGTHS: Final = 64
+_MOST_OF_A_LENGTH: Final = 16
+
+
+def group_messages(words: Words, messages: Messages, known: Known | None = None) -> Grouping:
+    """Sort messages by length and layout.
+
+    Args:
+        words: the buffer.
+        messages: which lie within it.
+        known: layouts that were met before; those that are met now are added, as far as there is room.
+    """
+    known = {} if known is None or len(known) > _MOST_LENGTHS else known
     groups: list[tuple[Layout, Positions]] = []
     other = damaged = 0
     for length, indices in _by_length(messages.lengths):
         rest = indices
+        met = known.setdefault(length, [])
+        untried = iter(met.copy())
         while len(rest):
-            start = int(messages.starts[rest[0]])
-            try:
-                layout = parse_layout(words[start : start + (length + 3) // 4].tobytes()[:length])
-            except NotASocket:
-                other += 1
-                rest = rest[1:]
-                continue
-            except Damaged:
-                damaged += 1
-                rest = rest[1:]
-                continue
+            layout = next(untried, None)
+            if layout is None:
+                start = int(messages.starts[rest[0]])
+                try:
+                    layout = parse_layout(words[start : start + (length + 3) // 4].tobytes()[:length])
+                except NotASocket:
+                    other += 1
+                    rest = rest[1:]
+                    continue
+                except Damaged:
+                    damaged += 1
+                    rest = rest[1:]
+                    continue
+                if len(met) < _MOST_OF_A_LENGTH:
+                    met.append(layout)
             agree = _agree(words, messages.starts[rest], layout)
-            groups.append((layout, rest if agree.all() else rest[agree]))
-            rest = rest[~agree]
+            if agree.any():
+                groups.append((layout, rest if agree.all() else rest[agree]))
+                rest = rest[~agree]
     return Grouping(tuple(groups), other, damaged)
 
 
@@ -118,11 +141,19 @@ def _by_length(lengths: npt.NDArray[np.uint32]) -> Iterator[tuple[int, Positions
 
 
 def _agree(words: Words, starts: Positions, layout: Layout) -> npt.NDArray[np.bool_]:
-    offset, bits, value = np.array(layout.proof, np.int64).T[:, :, np.newaxis]
+    offset, bits, value = _columns(layout.proof)
     found = words.take(starts + offset, mode="clip")  # all lie within; it is a third faster than an index
-    found &= bits.astype(np.uint32)
-    agree: npt.NDArray[np.bool_] = (found == value.astype(np.uint32)).all(axis=0)
+    found &= bits
+    agree: npt.NDArray[np.bool_] = (found == value).all(axis=0)
     return agree
+
+
+@lru_cache(maxsize=_MOST_LENGTHS)
+def _columns(
+    proof: tuple[tuple[int, int, int], ...],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    offset, bits, value = np.array(proof, np.int64).T[:, :, np.newaxis]
+    return offset, bits.astype(np.uint32), value.astype(np.uint32)
 
 
 def parse_layout(message: bytes) -> Layout:

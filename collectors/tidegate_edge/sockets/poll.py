@@ -75,7 +75,9 @@ def _once(
         if given.count >= max_sockets:
             left_out += len(find_messages(words, datagrams).starts)
             continue
-        batch = make_rows(words, datagrams, origin, observed_at_ns, arena.rows, diag.netns_inode)
+        batch = make_rows(
+            words, datagrams, origin, observed_at_ns, arena.rows, diag.netns_inode, arena.layouts
+        )
         passed_over += batch.passed_over
         damaged += batch.damaged
         interrupted |= batch.interrupted

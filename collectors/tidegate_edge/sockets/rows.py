@@ -11,6 +11,7 @@ from tidegate_edge.schemas.rows import ROW, ROW_LENGTH, new_rows
 
 from .addresses import DEFAULT, Addresses, Cut
 from .decode import Rows, fill_rows, find_sockets
+from .layout import Known
 from .messages import Words
 from .pseudonym import Pseudonyms
 from .selection import EVERYTHING, Selection
@@ -68,6 +69,7 @@ def make_rows(
     observed_at_ns: int,
     memory: Callable[[int], npt.NDArray[np.uint8]] = _fresh,
     netns: int = 0,
+    known: Known | None = None,
 ) -> Batch:
     """The rows of datagrams that lie one behind the other.
 
@@ -78,8 +80,9 @@ def make_rows(
         observed_at_ns: Unix time of the poll, nanoseconds.
         memory: gives room for so many rows, one a line.
         netns: inode of the network namespace, 0 where it is not known.
+        known: layouts of earlier messages, and then of these too.
     """
-    sockets = find_sockets(words, datagrams)
+    sockets = find_sockets(words, datagrams, known)
     room = memory(len(sockets.starts))
     room[:] = stamp(origin, observed_at_ns, netns).view(np.uint8)  # one copy instead of a column each
     rows = room.reshape(-1).view(ROW)
