@@ -61,9 +61,11 @@ static __always_inline void touch_lines(struct tcp_sock *tp, struct inet_connect
 		TOUCH(knows->sk_ino);
 	TOUCH(icsk->icsk_retransmits);
 	TOUCH(icsk->icsk_ca_priv[0]);
+	TOUCH(icsk->icsk_ca_priv[12]); /* bbr's lies in two */
 	TOUCH(tp->mss_cache);
 	TOUCH(tp->rtt_min.s[0].v);
 	TOUCH(tp->segs_out);
+	TOUCH((__u32)BPF_CORE_READ_BITFIELD(tp, rate_app_limited));
 	TOUCH(tp->snd_una);
 	TOUCH(tp->segs_in);
 	TOUCH(tp->bytes_acked);
