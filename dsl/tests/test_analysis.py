@@ -451,3 +451,16 @@ def test_a_hold_must_outlast_the_longest_step_of_all_selects(
     second = select("b").replace("over 1h step 5m", other)
     rules = [apply("first", "a", pops="europe"), apply("second", "b", pops="iad1")]
     assert codes(select("a", f"hold {hold}"), second, *rules) == expected
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        pytest.param("step 10m", [], id="one turn a run"),
+        pytest.param("step 12m", ["W117"], id="a turn that no run sees"),
+        pytest.param("step 2m", [], id="several runs a turn"),
+    ],
+)
+def test_a_turn_must_outlast_the_time_between_two_runs(step: str, expected: list[str]) -> None:
+    slow = select("slow").replace("step 5m", step)
+    assert codes(slow, FIRST, "experiment turns {\non first\nswitchback 10m\n}\n") == expected

@@ -1,7 +1,6 @@
 """What is said of one select: that it selects nothing, and which of its clauses decide nothing."""
 
 from functools import partial
-from math import gcd
 
 from tidegate_dsl.diagnostics import Excerpt, Findings, Source
 from tidegate_dsl.model import Bound, Policy, Select, bound_of
@@ -19,6 +18,7 @@ from .conditions import (
 from .formed import of_lookback, of_window
 from .intervals import EVERYTHING, Interval
 from .persistence import bounds_of, fewest_members, greatest_flips, idle_requirements
+from .watermarks import between_watermarks
 
 
 def check_selects(
@@ -31,7 +31,7 @@ def check_selects(
     """Report every select of a policy that is otherwise right."""
     used = {rule.select for rule in policy.applies}
     tested = {expectation.select for test in policy.tests for expectation in test.expect}
-    between_runs = _between_watermarks([select.step_us for select in policy.selects])
+    between_runs = between_watermarks(policy)
     for block, select in pairs:
         own = findings.below(block.above)
         alone = partial(_check_alone, block, select, Excerpt(source, block.above), own)
@@ -48,16 +48,6 @@ def check_selects(
                 ),
                 help="hold for longer than that, or remove it",
             )
-
-
-def _between_watermarks(steps_us: list[int]) -> int:
-    """The least time between two watermarks, each the end of a window of every select (SPEC.md, "Persistence").
-
-    Where the longest step is a multiple of all, windows end together with its own. Else it is not computed, and the
-    greatest common divisor is a lower bound.
-    """
-    longest = max(steps_us, default=0)
-    return longest if all(longest % step == 0 for step in steps_us) else gcd(*steps_us)
 
 
 def _check_alone(block: tree.Block, select: Select, text: Excerpt, findings: Findings) -> bool:

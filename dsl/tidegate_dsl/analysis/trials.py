@@ -6,6 +6,7 @@ from tidegate_dsl.syntax import find, tree
 from tidegate_dsl.vocabulary import spell
 
 from .rules import time_of
+from .watermarks import between_watermarks
 
 
 def check_guards(
@@ -137,16 +138,33 @@ def check_experiments(
                 notes=("one of two hosts or more can be control; the inventory has fewer there",),
                 help="add `switchback 6h`, which needs no second host, or try the rule in other POPs",
             )
-        start, end = time_of(rule)
-        pair_us = 2 * experiment.switchback_us
-        if turns and rule.active and (end - start).total_seconds() * 1_000_000 < pair_us:
-            own.warning(
-                "W114",
-                f"`{rule.name}` is not active for one turn on and one off",
-                turns.span,
-                notes=(
-                    f"two turns last {spell(pair_us, 'duration')}",
-                    f"line {rule.active.clause.line}: {rule.active.clause.text}",
-                ),
-                help="take shorter turns, or let the rule be active for longer",
-            )
+        if turns:
+            _check_turns(turns, experiment, rule, between_watermarks(policy), own)
+
+
+def _check_turns(
+    turns: tree.Switchback, experiment: Experiment, rule: Apply, between_us: int, findings: Findings
+) -> None:
+    """Warn of turns that are too long for the rule's time, or too short for runs, which decide by turns."""
+    start, end = time_of(rule)
+    pair_us = 2 * experiment.switchback_us
+    if rule.active and (end - start).total_seconds() * 1_000_000 < pair_us:
+        findings.warning(
+            "W114",
+            f"`{rule.name}` is not active for one turn on and one off",
+            turns.span,
+            notes=(
+                f"two turns last {spell(pair_us, 'duration')}",
+                f"line {rule.active.clause.line}: {rule.active.clause.text}",
+            ),
+            help="take shorter turns, or let the rule be active for longer",
+        )
+    if experiment.switchback_us < between_us:
+        least = spell(between_us, "duration")
+        findings.warning(
+            "W117",
+            f"turns of {turns.period.text} are shorter than the time between two runs",
+            turns.span,
+            notes=(f"a run decides which turn it is, and between two lies the longest step, {least}",),
+            help=f"take turns of `{least}` or longer, or shorter steps",
+        )

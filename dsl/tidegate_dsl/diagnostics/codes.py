@@ -83,4 +83,5 @@ CODES: Final = {
     "W114": "a switchback longer than its rule's time",
     "W115": "a clause that has no effect without `abort`",
     "W116": "a receive window below the windows that other POPs learn",
+    "W117": "a switchback with turns shorter than the time between two runs",
 }
