@@ -4,12 +4,9 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from tidegate_dsl.diagnostics import Edit, Findings, Fix, Span, advice, either, listed, replacement, spelling
-from tidegate_dsl.vocabulary import COMPARISONS, METRICS
 
 from .lexer import NUMBER, Kind, Token
-from .tree import Name, Quantity, Test
-
-_SIGNS: Final = ("<", ">", "=", "!")
+from .tree import Name, Quantity
 
 
 class GiveUp(Exception):
@@ -292,38 +289,3 @@ class Cursor:
             raise self.fail("a time such as `2026-12-01` or `2026-12-01T06:00Z`")
         token = self.take()
         return Name(token.text, token.span)
-
-    def comparison_of_metric(self, what: str, *, before: Collection[str] = ()) -> Test:
-        """Take `METRIC COMPARISON VALUE`, or a flag, which has no place here: the checker says so."""
-        if self.token.text == "not":  # not `is_word`, which would propose it in an editor
-            raise self.fail(what, way_out="flags, and so `not`, stand in `where` only")
-        metric = self.name(what)
-        if self.at_end and metric.text in METRICS and METRICS[metric.text].dimension == "flag":
-            return Test(metric, None, None, False, metric.span)
-        comparison = self.comparison(*COMPARISONS)
-        value = self.quantity("a value with its unit", before=before)
-        return Test(metric, comparison, value, False, metric.span.to(value.span))
-
-    def test(self, *, before: Collection[str] = ()) -> Test:
-        """Take `METRIC COMPARISON VALUE`, or `[not] FLAG`."""
-        first = self.token.span
-        if self.token.text == "!":
-            raise self.fail("a metric", way_out="write `not` before a flag")
-        negated = self.is_word("not")
-        if negated:
-            self.take()
-        metric = self.name("a metric")
-        known = METRICS.get(metric.text)
-        flag = known.dimension == "flag" if known else self.at_end or self.is_word(*before)
-        if flag and self.token.text[:1] in _SIGNS:
-            raise self.fail("the end of the condition", way_out="a flag stands alone or behind `not`")
-        if flag:
-            return Test(metric, None, None, negated, first.to(metric.span))
-        if negated:
-            raise self.fail(
-                "the end of the condition",
-                way_out="`not` stands before a flag only; turn the comparison round",
-            )
-        comparison = self.comparison(*COMPARISONS)
-        value = self.quantity("a value with its unit", before=before)
-        return Test(metric, comparison, value, False, first.to(value.span))

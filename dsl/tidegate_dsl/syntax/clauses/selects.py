@@ -8,6 +8,7 @@ from tidegate_dsl.syntax.cursor import Cursor
 from tidegate_dsl.syntax.lexer import Kind, Token
 from tidegate_dsl.vocabulary import LEAVE, METRICS, REQUIREMENTS, SIDES, TRAFFIC_CLASSES
 
+from .conditions import comparison, condition
 from .shared import Grammar
 
 
@@ -25,10 +26,10 @@ def _from(at: Cursor, first: Token) -> tree.Clause:
     tests: list[tree.Test] = []
     if not at.at_end:
         at.words("where")
-        tests.append(at.test(before=("and",)))
+        tests.append(condition(at, before=("and",)))
         while at.is_word("and"):
             at.take()
-            tests.append(at.test(before=("and",)))
+            tests.append(condition(at, before=("and",)))
     return tree.From("from", first.span.to(at.last), traffic, tuple(tests))
 
 
@@ -52,7 +53,7 @@ def _rank(at: Cursor, first: Token) -> tree.Clause:
     if side is None or at.is_word("and"):
         if side is not None:
             at.take()
-        absolute = at.comparison_of_metric("`bottom`, `top` or a metric")
+        absolute = comparison(at, "`bottom`, `top` or a metric")
     return tree.Rank("rank", first.span.to(at.last), side, share, absolute)
 
 
@@ -76,7 +77,7 @@ def _bound(at: Cursor, subject: str) -> tree.Quantity:
 
 
 def _exclude(at: Cursor, first: Token) -> tree.Clause:
-    test, leave = at.comparison_of_metric("a metric", before=("leave",)), None
+    test, leave = comparison(at, "a metric", before=("leave",)), None
     if at.is_word("leave"):
         at.take()
         at.comparison(test.comparison or "")
