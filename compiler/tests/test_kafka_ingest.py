@@ -224,8 +224,10 @@ def test_killed_ten_times_between_insert_and_commit_no_row_is_lost_or_doubled(ka
     assert (count, distinct) == (made * EACH, made * EACH), seed
 
 
-def test_sigterm_ends_it_after_the_running_block(kafka, topic, tmp_path):
-    produce(kafka, topic.name, map(message, range(20)))
+def test_followed_it_warns_of_what_is_left_out_and_sigterm_ends_it_after_the_running_block(
+    kafka, topic, tmp_path
+):
+    produce(kafka, topic.name, [*map(message, range(20)), b"cut"])
     command = [
         sys.executable, "-c", "from tidegate.cli import main; main()", "--dsn", f"chdb://{tmp_path / 'store'}",
         "ingest", "--json", "--follow", f"kafka://{topic.brokers}/{topic.name}",
@@ -237,7 +239,8 @@ def test_sigterm_ends_it_after_the_running_block(kafka, topic, tmp_path):
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert json.loads(out)["rows"] == 20 * EACH
+    assert (json.loads(out)["rows"], json.loads(out)["left_out"]) == (20 * EACH, {DAMAGED: 1})
+    assert f"warning: {topic.name}: 1 left out: {DAMAGED}\n" in err
 
 
 def _claimed(store):

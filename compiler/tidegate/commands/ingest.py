@@ -5,14 +5,17 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from threading import Event
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from tidegate.commands.options import JSON
 from tidegate.commands.settings import Settings, pass_settings
 from tidegate.commands.store import opened
-from tidegate.commands.terminal import print_json, progress, status
+from tidegate.commands.terminal import print_json, progress, status, warning
+
+if TYPE_CHECKING:
+    from tidegate.telemetry.kafka_ingest import KafkaReport
 
 _TOPIC: Final = "kafka://"
 
@@ -72,33 +75,46 @@ def _ingest_topic(
     from tidegate.telemetry.kafka_consumer import open_topic  # noqa: PLC0415
     from tidegate.telemetry.kafka_ingest import ingest_topic  # noqa: PLC0415
 
+    warned: dict[str, int] = {}
+
+    def loaded(so_far: "KafkaReport") -> None:
+        update(f"{topic.name}: {so_far.rows} rows")
+        for what, count in _concerns(so_far).items() if follow else ():
+            if count >= max(
+                1, 2 * warned.get(what, 0)
+            ):  # so that a log holds some lines of it, however long it lasts
+                warned[what] = count
+                warning(f"{topic.name}: {count} {what}")
+
     topic = parse_topic(address)
     of_client = read_settings(config) if config else {}
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     with opened(settings) as client, open_topic(topic, of_client) as reader, status(topic.name) as update:
-        report = ingest_topic(
-            client,
-            reader,
-            follow=follow,
-            stopped=stop.is_set,
-            on_progress=lambda so_far: update(f"{topic.name}: {so_far.rows} rows"),
-        )
+        report = ingest_topic(client, reader, follow=follow, stopped=stop.is_set, on_progress=loaded)
     if as_json:
-        print_json(asdict(report))
+        print_json(
+            {**asdict(report), "left_out": dict(report.left_out)}
+        )  # asdict() makes another Counter of its pairs
     else:
         further = {
             "of them repeated after a crash": report.repeated,
             "more that a host sent again, not loaded again": report.sent_again,
-            "messages without a number, which would be loaded again": report.unnumbered,
-            "messages of a spool whose numbers went back": report.gone_back,
-            "messages lost: Kafka deleted them unread": report.lost,
+            **_concerns(report),
         }
         told = "".join(f", {count} {what}" for what, count in further.items() if count)
-        click.echo(
-            f"{address}: {report.rows} rows of {report.messages} messages{told}{_left(report.left_out)}"
-        )
+        click.echo(f"{address}: {report.rows} rows of {report.messages} messages{told}")
+
+
+def _concerns(report: "KafkaReport") -> dict[str, int]:
+    """What an operator should look into; with --follow it is told when it happens."""
+    return {
+        "messages without a number, which would be loaded again": report.unnumbered,
+        "messages of a spool whose numbers went back": report.gone_back,
+        "messages lost: Kafka deleted them unread": report.lost,
+        **{f"left out: {reason}": count for reason, count in report.left_out.items()},
+    }
 
 
 def _left(left_out: Mapping[str, int]) -> str:

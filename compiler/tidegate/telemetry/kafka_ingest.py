@@ -113,6 +113,7 @@ def ingest_topic(
         report.unnumbered += found.due.unnumbered
         report.gone_back += found.due.gone_back
         report.left_out.update(found.left_out)
+        report.lost = reader.skipped
         on_progress(report)
 
     progress = progress_of(client, reader.topic_id)
@@ -138,7 +139,7 @@ def ingest_topic(
                 loading = engine.submit(_load, client, reader.topic, found)
         if loading is not None:
             loaded(loading.result())
-    report.lost += reader.skipped
+    report.lost = reader.skipped
     return report
 
 
