@@ -80,9 +80,8 @@ def _ingest_topic(
     def loaded(so_far: "KafkaReport") -> None:
         update(f"{topic.name}: {so_far.rows} rows")
         for what, count in _concerns(so_far).items() if follow else ():
-            if count >= max(
-                1, 2 * warned.get(what, 0)
-            ):  # so that a log holds some lines of it, however long it lasts
+            # Each time that it has doubled: however long it lasts, a log holds some lines of it.
+            if count >= max(1, 2 * warned.get(what, 0)):
                 warned[what] = count
                 warning(f"{topic.name}: {count} {what}")
 
@@ -94,9 +93,8 @@ def _ingest_topic(
     with opened(settings) as client, open_topic(topic, of_client) as reader, status(topic.name) as update:
         report = ingest_topic(client, reader, follow=follow, stopped=stop.is_set, on_progress=loaded)
     if as_json:
-        print_json(
-            {**asdict(report), "left_out": dict(report.left_out)}
-        )  # asdict() makes another Counter of its pairs
+        # asdict() counts a Counter's pairs.
+        print_json({**asdict(report), "left_out": dict(report.left_out)})
     else:
         further = {
             "of them repeated after a crash": report.repeated,
