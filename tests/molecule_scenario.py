@@ -12,18 +12,18 @@ ROOT = Path(__file__).resolve().parents[1]
 PATH = os.pathsep.join([str(Path(sys.executable).parent), str(ROOT / "build/bin"), os.environ["PATH"]])
 
 
-def left_on_the_machine(pops):
-    """A scenario's containers and links; both outlive a process that forgets them."""
+def on_the_machine(names):
+    """Containers, links and bridges that carry one of the names; all outlive a process that forgets them."""
     commands = [
         ["podman", "ps", "--all", "--format", "{{.Names}}"],
         ["ip", "-oneline", "link", "show"],
     ]
     listed = [subprocess.run(each, capture_output=True, check=True, text=True).stdout for each in commands]
-    return [line for text in listed for line in text.splitlines() if any(pop in line for pop in pops)]
+    return [line for text in listed for line in text.splitlines() if any(name in line for name in names)]
 
 
-def passes_and_leaves_nothing(scenario, pops, actions, ephemeral):
-    """Assert it; containers, links and bridges all carry the name of one of the scenario's POPs."""
+def passes_and_leaves_nothing(scenario, names, actions, ephemeral):
+    """Assert it; containers, links and bridges all carry one of the names."""
     molecule = subprocess.run(
         ["molecule", "test", "--scenario-name", scenario],
         check=False,
@@ -34,7 +34,7 @@ def passes_and_leaves_nothing(scenario, pops, actions, ephemeral):
         text=True,
     )
     assert molecule.returncode == 0, molecule.stdout
-    for action in actions:
-        assert action in molecule.stdout
-    assert left_on_the_machine(pops) == []
+    for told in (*actions, *names):
+        assert told in molecule.stdout
+    assert on_the_machine(names) == []
     assert not list(ephemeral.glob("id_ed25519*"))

@@ -2,8 +2,8 @@
 
     edge_logs.py DSN BROKERS KAFKA_CONFIG
 
-Prints one JSON object: of each host the transfers, how many of them are different, what they have in common, and the
-rows of its health.
+Prints one JSON object: of each host the transfers, how many of them are different, what they have in common, the rows
+of its health, and when the last of these was.
 """
 
 import json
@@ -19,10 +19,11 @@ QUERY = """
 SELECT host, pop, toString(count()), toString(uniqExact(finished_at, connection, connection_requests)),
     toString(min(bytes)), toString(max(bytes)), arraySort(groupUniqArray(toString(traffic_class))),
     arraySort(groupUniqArray(concat(toString(remote_address), '/', toString(remote_prefix_length)))),
-    toString((SELECT count() FROM host_health AS h WHERE h.host = transfers.host AND h.interval_us > 0))
+    toString((SELECT count() FROM host_health AS h WHERE h.host = transfers.host AND h.interval_us > 0)),
+    toString((SELECT toUnixTimestamp64Nano(max(observed_at)) FROM host_health AS h WHERE h.host = transfers.host))
 FROM transfers GROUP BY host, pop
 """
-NAMES = ("pop", "transfers", "different", "least", "most", "classes", "prefixes", "health")
+NAMES = ("pop", "transfers", "different", "least", "most", "classes", "prefixes", "health", "healthy_ns")
 
 
 def main() -> None:
