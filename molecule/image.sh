@@ -30,8 +30,12 @@ trap 'rm -rf --one-file-system "$tree"' EXIT
 echo "molecule: making image $image (about two minutes)" >&2
 debootstrap --variant=minbase --include="$packages" "$suite" "$tree" ${mirror:+"$mirror"} >&2
 rm -rf "$tree"/var/cache/apt/archives/*.deb "$tree"/var/lib/apt/lists/*
-# Which hosts serve is the scenario's to say.
+# Which hosts serve is the scenario's to say; the first boot would enable nginx again, but for a preset.
 rm -f "$tree"/etc/systemd/system/multi-user.target.wants/nginx.service
+mkdir -p "$tree"/etc/systemd/system-preset
+echo 'disable nginx.service' > "$tree"/etc/systemd/system-preset/10-scenario.preset
+# The network is wired from outside: whoever waits for systemd-networkd to bring it up waits for two minutes.
+ln -s /dev/null "$tree"/etc/systemd/system/systemd-networkd-wait-online.service
 # Every container makes an identity of its own at its first boot.
 rm -f "$tree"/etc/machine-id
 tar -C "$tree" -c . | podman import --change "LABEL tidegate.recipe=$recipe" - "$image" >&2
