@@ -1,7 +1,8 @@
 """What the store's side of `docs/scale.md` is computed from: `python compiler/bench/scale_store.py OUT [ARCHIVE...]`.
 
-Bytes at rest of simulated rows and of M-Lab's (its archives are the further arguments), the time of closing a window
-and of selecting from three sizes of one grid. OUT keeps the rows as files, for `collectors/bench/wire_bytes.py`.
+Bytes at rest of simulated rows and of M-Lab's (its archives are the further arguments), the time of closing a window,
+of carrying histories to it and of selecting from three sizes of one grid. OUT keeps the rows as files, for
+`collectors/bench/wire_bytes.py`.
 """
 
 import json
@@ -15,7 +16,18 @@ from statistics import median
 
 import numpy as np
 from clickhouse_connect.driver.client import Client
-from select_grid import _FILL, _SAMPLES, MARK, POPS, PREFIXES, SAMPLES, SELECT, START
+from select_grid import (
+    MARK,
+    POPS,
+    PREFIXES,
+    SAMPLES,
+    SAMPLES_OF_A_WINDOW,
+    SELECT,
+    START,
+    close_next,
+    fill,
+    keep_history,
+)
 from tidegate.schemas.rows import ROW, new_rows
 from tidegate.select import qualifying
 from tidegate.simulate import simulate
@@ -23,7 +35,7 @@ from tidegate.telemetry import mlab
 from tidegate.telemetry.ingest import ingest_file
 from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import open_store
-from tidegate.windows import close, view_of
+from tidegate.windows import close
 from tidegate_dsl.model import Fleet, Pop
 
 HOURS = 6
@@ -55,8 +67,11 @@ def measure(out: Path, archives: list[Path]) -> dict[str, object]:
     with store() as client:
         figures["closing"] = closing(client)
     with store() as client:
+        figures["carrying"] = carrying(client)
+    with store() as client:
         figures["selecting"] = selecting(client)
-        figures["prefix_windows"] = bytes_per_row(client, "prefix_windows")
+        for table in ("prefix_windows", "prefix_histories"):
+            figures[table] = bytes_per_row(client, table)
     return figures
 
 
@@ -108,7 +123,7 @@ def closing(client: Client) -> dict[str, float]:
     """Seconds of closing one window whose samples lie among those of windows that are closed."""
     for window in range(CLOSING_WINDOWS):
         start = int(MARK.timestamp()) - (CLOSING_WINDOWS - window) * 300
-        client.command(_SAMPLES, parameters={"start": start})
+        client.command(SAMPLES_OF_A_WINDOW, parameters={"start": start})
     client.command("OPTIMIZE TABLE socket_samples FINAL")
     close(client, SELECT, MARK)
     last = {"at": int(MARK.timestamp()) - 300}
@@ -129,15 +144,26 @@ def closing(client: Client) -> dict[str, float]:
     return {"samples": samples, "beside": samples * (CLOSING_WINDOWS - 1), "seconds": round(seconds, 3)}
 
 
+def carrying(client: Client) -> dict[str, float]:
+    """Seconds of carrying the grid's histories to the next window."""
+    fill(client)
+    keep_history(client, MARK)
+    _, seconds = close_next(client)
+    return {"prefixes": POPS * PREFIXES, "seconds": round(seconds, 3)}
+
+
 def selecting(client: Client) -> list[dict[str, float]]:
     """Seconds of a selection from the grid of `select_grid`, and from twice and four times as many POPs."""
-    client.command(_FILL, parameters={"view": view_of(SELECT)})
+    fill(client)
     found = []
     for doubling in range(DOUBLINGS + 1):
         if doubling:
             renamed = f"SELECT * REPLACE (concat(pop, '-{doubling}') AS pop) FROM prefix_windows"
             client.command(f"INSERT INTO prefix_windows {renamed}")
+            for table in ("prefix_histories", "whole_histories"):
+                client.command(f"TRUNCATE TABLE {table}")
         client.command("OPTIMIZE TABLE prefix_windows FINAL")
+        keep_history(client, MARK)
         qualifying(client, SELECT, MARK)
         seconds = []
         for _ in range(REPEATS):

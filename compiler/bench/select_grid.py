@@ -92,7 +92,7 @@ _REGISTER = f"""
 INSERT INTO closed_windows (view, window_start)
 SELECT {{view:String}}, toDateTime({int(START.timestamp())} + number * {STEP_S}, 'UTC') FROM numbers({WINDOWS})
 """
-_SAMPLES = f"""
+SAMPLES_OF_A_WINDOW = f"""
 INSERT INTO socket_samples (observed_at, pop, host, traffic_class, cookie, remote_address, remote_prefix_length,
     delivery_rate, min_rtt_us, rtt_us, snd_cwnd, data_segs_out, total_retrans)
 SELECT fromUnixTimestamp64Nano(({{start:Int64}} + s.number * 12) * 1000000000, 'UTC'),
@@ -127,10 +127,8 @@ def measure_here() -> dict[str, dict[str, object]]:
         open_store(f"chdb://{Path(directory) / 'store'}") as client,
     ):
         migrate(client)
-        client.command(_FILL, parameters={"view": view_of(SELECT)})
-        client.command(_REGISTER, parameters={"view": view_of(SELECT)})
-        client.command("OPTIMIZE TABLE prefix_windows FINAL")
-        _keep(client, MARK)
+        fill(client)
+        keep_history(client, MARK)
         windows = client.query_arrow(_FOR_PEERS)
         duckdb = DuckDb(windows, SELECT, int(START.timestamp()))
         polars = Polars(windows, SELECT, int(START.timestamp()))
@@ -142,7 +140,7 @@ def measure_here() -> dict[str, dict[str, object]]:
             "polars_given_members": lambda: polars.select(given_members=True),
         }
         seconds, selected = _in_turns(contenders)
-        closing, keeping = _closing(client)
+        closing, keeping = close_next(client)
         size = f"{windows.num_rows} closed windows ({POPS} POPs x {PREFIXES} prefixes x {WINDOWS} windows)"
     ours = seconds.pop("tidegate")
     figures: dict[str, dict[str, object]] = {
@@ -169,19 +167,27 @@ def measure_here() -> dict[str, dict[str, object]]:
     return figures
 
 
-def _keep(client: Client, mark: datetime) -> None:
+def fill(client: Client) -> None:
+    """Make the grid's closed windows."""
+    client.command(_FILL, parameters={"view": view_of(SELECT)})
+    client.command(_REGISTER, parameters={"view": view_of(SELECT)})
+    client.command("OPTIMIZE TABLE prefix_windows FINAL")
+
+
+def keep_history(client: Client, mark: datetime) -> None:
+    """Make the history that a selection at `mark` reads."""
     keep(client, view_of(SELECT), lookback(SELECT, mark)[-1], SELECT.step_us, window_columns(SELECT))
 
 
-def _closing(client: Client) -> tuple[float, float]:
-    """Seconds of closing the next window, and of carrying the history to it."""
+def close_next(client: Client) -> tuple[float, float]:
+    """Seconds of closing the window after `MARK`, and of carrying the history to it."""
     mark = MARK + timedelta(seconds=STEP_S)
-    client.command(_SAMPLES, parameters={"start": int(MARK.timestamp())})
+    client.command(SAMPLES_OF_A_WINDOW, parameters={"start": int(MARK.timestamp())})
     begin = time.perf_counter()
     if close(client, SELECT, mark) != 1:
         raise AssertionError("more than one window was open")
     closed = time.perf_counter()
-    _keep(client, mark)
+    keep_history(client, mark)
     kept = time.perf_counter()
     if not is_kept(client, view_of(SELECT), MARK):
         raise AssertionError("the next window's history was not made")

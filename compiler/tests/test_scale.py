@@ -63,8 +63,9 @@ def test_ten_pops_by_hand():
     assert ten.wire_bytes_per_second == pytest.approx(80_000 * 64.3)
     assert ten.kafka_bytes == pytest.approx((80_000 * 64.3 * 259_200 + 12 * 2**30) * 3)
     assert ten.store_bytes == pytest.approx(80_000 * 345_600 * 65.35 * 2 / 0.6)
-    assert ten.windows_bytes == pytest.approx(10 * 2_000 * 2 * 288 * 30 * 9.81 * 2 / 0.6)
-    assert ten.selecting == pytest.approx(10 * 2_000 * 72 * 2 * 0.14e-6)
+    assert ten.windows_bytes == pytest.approx(10 * 2_000 * 2 * (288 * 30 * 9.91 + 2 * 81.5) * 2 / 0.6)
+    assert ten.closing == pytest.approx(80_000 * 300 * 2 * 0.411e-6 + 10 * 2_000 * 2 * 6.46e-6)
+    assert ten.selecting == pytest.approx(10 * 2_000 * 2 * 3.01e-6)
 
 
 @given(

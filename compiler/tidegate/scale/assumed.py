@@ -19,7 +19,6 @@ class Assumed:
     prefixes_per_pop: float = _assumed(2_000, "prefixes", "client prefixes with enough samples in a window")
     views: float = _assumed(2, "selects", "selects whose windows differ: each closes its own")
     step: float = _assumed(300, "s", "a window")
-    lookback: float = _assumed(72, "windows", "`over 6h`")
     kafka_days: float = _assumed(3, "days", "retention; the default of the role `kafka_topics`")
     kafka_replicas: float = _assumed(3, "copies", "the default of the role `kafka_topics`")
     kafka_partitions: float = _assumed(12, "partitions", "the default of the role `kafka_topics`")

@@ -9,6 +9,7 @@ from tidegate.scale.measured import Measurements
 
 DAY_S: Final = 86_400
 MIB: Final = 2**20
+HISTORIES: Final = 2  # of a view: the last, and the one that it was made from
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,10 @@ def sizes(pops: int, assumed: Assumed, measured: Measurements) -> Sizes:
     samples = rows * DAY_S * (assumed.store_days + 1) * measured["rest_row_bytes"]
     per_step = pops * assumed.prefixes_per_pop * assumed.views
     windows = per_step * DAY_S / assumed.step * assumed.windows_days * measured["window_row_bytes"]
+    histories = per_step * HISTORIES * measured["history_row_bytes"]
     ingest = rows * assumed.step / measured["ingest_rows_per_second"]
-    closing = rows * assumed.step * assumed.views * measured["close_us"] / 1e6
-    selecting = per_step * assumed.lookback * measured["select_us"] / 1e6
+    closing = (rows * assumed.step * assumed.views * measured["close_us"] + per_step * measured["carry_us"]) / 1e6
+    selecting = per_step * measured["select_us"] / 1e6
     return Sizes(
         pops=pops,
         rows_per_second=rows,
@@ -63,7 +65,7 @@ def sizes(pops: int, assumed: Assumed, measured: Measurements) -> Sizes:
         wire_bytes_per_second=wire,
         kafka_bytes=kafka * assumed.kafka_replicas,
         store_bytes=samples * assumed.store_replicas / assumed.store_fill,
-        windows_bytes=windows * assumed.store_replicas / assumed.store_fill,
+        windows_bytes=(windows + histories) * assumed.store_replicas / assumed.store_fill,
         ingest=ingest,
         closing=closing,
         selecting=selecting,

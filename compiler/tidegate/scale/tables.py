@@ -105,7 +105,7 @@ def _sizes(assumed: Assumed, measured: Measurements, fleets: Sequence[int]) -> s
             *(scaled(each.store_bytes, "B") for each in columns),
         ),
         (
-            f"`prefix_windows` of {assumed.windows_days:g} days, disks, {assumed.store_replicas:g} copies",
+            f"windows of {assumed.windows_days:g} days and histories, disks, {assumed.store_replicas:g} copies",
             *(scaled(each.windows_bytes, "B") for each in columns),
         ),
         *(
