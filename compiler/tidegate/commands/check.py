@@ -4,16 +4,17 @@ import gc
 import json
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 import click
-from tidegate_dsl import CheckResult, InputError, Limits, check_text, read_limits, render, summary
+from tidegate_dsl import CheckResult, Limits, check_text, read_limits, render, summary
 from tidegate_dsl.diagnostics import CODES, advice, sarif
 
 from tidegate.commands.options import LIMITS
-from tidegate.commands.policies import limits_path
-from tidegate.commands.terminal import colored, console, failure, print_json
+from tidegate.commands.policies import limits_path, read_each
+from tidegate.commands.terminal import colored, console, print_json
 from tidegate.errors import ANSWER_IS_NO, BAD_INPUT, Failure
 from tidegate.sources import STDIN, Written, find_policies, read_policy
 
@@ -111,7 +112,7 @@ def command(
     gc.set_threshold(_RECORDS)
     options = Options(read_limits(limits_path(limits)), inventory, form, strict, quiet)
     found = find_policies(files)
-    written = _read(found, stdin_name)
+    written = read_each(found, partial(read_policy, stdin_name=stdin_name))
     made: list[dict[str, object]] = []
     if only_show:
         results = _show_fixes(written, options)
@@ -123,19 +124,6 @@ def command(
     if not only_show:
         _print(results, made, options, ok=answer == 0)
     sys.exit(answer)
-
-
-def _read(paths: list[Path], stdin_name: Path | None) -> list[Written]:
-    """What can be read; of the rest it is said why not, and the others are checked all the same."""
-    written = []
-    for path in paths:
-        try:
-            written.append(read_policy(path, stdin_name))
-        except InputError as error:
-            failure(error.message, error.help)
-    if not written:
-        sys.exit(BAD_INPUT)
-    return written
 
 
 def _refuse_what_does_not_go_together(

@@ -1,13 +1,18 @@
 """Policies that a command reads: checked, or refused with their errors."""
 
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import click
-from tidegate_dsl import check_file, render
+from tidegate_dsl import InputError, check_file, render
 from tidegate_dsl.model import Policy
 
-from tidegate.commands.terminal import colored
-from tidegate.errors import ANSWER_IS_NO, Failure
+from tidegate.commands.terminal import colored, failure
+from tidegate.errors import ANSWER_IS_NO, BAD_INPUT, Failure
+
+T = TypeVar("T")
 
 
 def read_policy(path: Path, limits: Path | None) -> Policy:
@@ -23,6 +28,19 @@ def read_policy(path: Path, limits: Path | None) -> Policy:
             f"{path} has errors", help=f"see them with `tidegate check {path}`", exit_code=ANSWER_IS_NO
         )
     return result.policy
+
+
+def read_each(paths: Iterable[Path], read: Callable[[Path], T]) -> list[T]:
+    """What can be read; of the rest it is said why not. Where nothing can, the process ends with `BAD_INPUT`."""
+    found = []
+    for path in paths:
+        try:
+            found.append(read(path))
+        except InputError as error:
+            failure(error.message, error.help)
+    if not found:
+        sys.exit(BAD_INPUT)
+    return found
 
 
 def limits_path(path: Path | None) -> Path:

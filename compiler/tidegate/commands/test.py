@@ -1,21 +1,22 @@
 """`tidegate test`."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
-from tidegate_dsl import InputError, read_limits, render
+from tidegate_dsl import read_limits, render
 
 from tidegate.commands.options import JSON, LIMITS
-from tidegate.commands.policies import limits_path
-from tidegate.commands.terminal import colored, failure, print_json, status
-from tidegate.errors import ANSWER_IS_NO, BAD_INPUT
+from tidegate.commands.policies import limits_path, read_each
+from tidegate.commands.terminal import colored, print_json, status
+from tidegate.errors import ANSWER_IS_NO
 from tidegate.files import write_atomically
 from tidegate.policytest import report
 from tidegate.policytest.coverage import coverage, share, share_in_words
 from tidegate.policytest.judge import Tried
 from tidegate.policytest.junit import junit_xml
-from tidegate.policytest.read import Tested, read_tests
+from tidegate.policytest.read import read_tests
 from tidegate.policytest.run import FileReport, exit_code, run_tests
 from tidegate.sources import find_policies
 
@@ -61,7 +62,7 @@ def command(
     """
     read_limits(limits_path(limits))  # what is wrong with them is told once, not of each policy
     found = find_policies(files)
-    tested = _read(found, limits_path(limits))
+    tested = read_each(found, partial(read_tests, limits=limits_path(limits)))
     with status("testing") as progress:
         reports = run_tests(tested, name_contains=name_contains, on_progress=progress)
     code = exit_code(reports, complete=len(tested) == len(found))
@@ -86,19 +87,6 @@ def command(
         for line in report.coverage_lines(covered or ()) if covered is not None else ():
             click.echo(line)
     sys.exit(code)
-
-
-def _read(paths: list[Path], limits: Path) -> list[Tested]:
-    """The policies that can be read; of the rest it is said why not, and the others are tested all the same."""
-    tested = []
-    for path in paths:
-        try:
-            tested.append(read_tests(path, limits))
-        except InputError as error:
-            failure(error.message, error.help)
-    if not tested:
-        sys.exit(BAD_INPUT)
-    return tested
 
 
 def _say_no_tests(name_contains: str) -> None:

@@ -56,7 +56,9 @@ def sizes(pops: int, assumed: Assumed, measured: Measurements) -> Sizes:
     windows = per_step * DAY_S / assumed.step * assumed.windows_days * measured["window_row_bytes"]
     histories = per_step * HISTORIES * measured["history_row_bytes"]
     ingest = rows * assumed.step / measured["ingest_rows_per_second"]
-    closing = (rows * assumed.step * assumed.views * measured["close_us"] + per_step * measured["carry_us"]) / 1e6
+    closing = (
+        rows * assumed.step * assumed.views * measured["close_us"] + per_step * measured["carry_us"]
+    ) / 1e6
     selecting = per_step * measured["select_us"] / 1e6
     return Sizes(
         pops=pops,

@@ -12,6 +12,7 @@ from clickhouse_connect.driver.client import Client
 from tidegate.errors import Failure
 from tidegate.telemetry import mlab, rowfile
 from tidegate.telemetry.block import Block
+from tidegate.telemetry.file_refusal import unreadable
 from tidegate.telemetry.record_ingest import ingest_records, kind_of
 from tidegate.telemetry.record_kinds import RECORD_KINDS
 from tidegate.telemetry.row_ingest import Reader, ingest_rows
@@ -88,7 +89,7 @@ def detect(path: Path) -> Format:
         with path.open("rb") as file:
             first = file.read(len(_GZIP))
     except OSError as error:
-        raise Failure(f"{path}: cannot be read: {error.strerror}") from error
+        raise unreadable(path, error) from error
     if first == _GZIP:
         return mlab.origin(path).datatype
     return kind_of(path) or "rows"

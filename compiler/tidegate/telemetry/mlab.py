@@ -22,6 +22,7 @@ from tidegate.schemas.rows import ROW
 from tidegate.schemas.sockets_pb2 import TRAFFIC_CLASS_CLIENT
 from tidegate.telemetry import mlab_ndt7, mlab_tcpinfo
 from tidegate.telemetry.block import BLOCK_ROWS
+from tidegate.telemetry.file_refusal import unreadable
 from tidegate.telemetry.mlab_record import Snapshots
 
 Datatype = Literal["ndt7", "tcpinfo"]
@@ -140,7 +141,7 @@ def _members(path: Path) -> Iterator[tuple[str, bytes]]:
                 where = f"at {name}, before byte {file.tell()} of the archive"
                 raise Failure(f"{path}: {where}: {str(error) or 'it is cut'}") from error
     except OSError as error:
-        raise Failure(f"{path}: cannot be read: {error.strerror}") from error
+        raise unreadable(path, error) from error
 
 
 def _unpacked(name: str, data: bytes) -> bytes:

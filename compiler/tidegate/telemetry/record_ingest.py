@@ -15,13 +15,14 @@ from clickhouse_connect.driver.client import Client
 
 from tidegate.errors import Failure
 from tidegate.schemas.records import Records
+from tidegate.telemetry.file_ledger import known_blocks, note_block
+from tidegate.telemetry.file_refusal import changed, check_days, unreadable
 from tidegate.telemetry.hollow_tokens import insert_all, may_be_hollow, sample_of
 from tidegate.telemetry.record import RecordKind
 from tidegate.telemetry.record_insertion import insert_records
 from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat
 
 BLOCK_ROWS: Final = 250_000
-MAX_DAYS: Final = 90  # ClickHouse takes one insert into at most 100 partitions, and ours are days
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def kind_of(path: Path) -> RecordFormat | None:
         with path.open("rb") as file:
             first = file.read(max(kind.form.length for kind in RECORD_KINDS.values()))
     except OSError as error:
-        raise Failure(f"{path}: cannot be read: {error.strerror}") from error
+        raise unreadable(path, error) from error
     return next((name for name, kind in RECORD_KINDS.items() if kind.form.is_of(first)), None)
 
 
@@ -72,15 +73,13 @@ def ingest_records(
         left_out.update(admitted.left_out)
         days |= admitted.days
         total += len(admitted.rows)
-    if len(days) > MAX_DAYS:
-        way_out = "look at the clock of the host that wrote it, or split the file by days"
-        raise Failure(f"{path}: its rows lie on {len(days)} days, more than {MAX_DAYS}", help=way_out)
+    check_days(path, days)
     tokens = [_token(kind, number, digest) for number, digest in enumerate(digests)]
-    known = _known(client, tokens)
+    known = known_blocks(client, tokens)
     added = done = 0
     for block, digest, token in zip(_blocks(path, kind), digests, tokens, strict=True):
         if _digest(block) != digest:
-            raise Failure(f"{path}: changed while it was read", help="load it when nothing writes to it")
+            raise changed(path)
         rows = kind.admit(block, now_ns).rows
         if token not in known:
             _insert(client, path, kind, token, rows)
@@ -101,7 +100,7 @@ def _blocks(path: Path, kind: RecordKind) -> Iterator[Records]:
                 yield kind.form.read(data)
                 offset += len(data)
     except OSError as error:
-        raise Failure(f"{path}: cannot be read: {error.strerror}") from error
+        raise unreadable(path, error) from error
     except ValueError as error:
         what, at = error.args
         byte = offset + at
@@ -117,19 +116,7 @@ def _token(kind: RecordKind, number: int, digest: str) -> str:
     return hashlib.sha256(f"{kind.table}/{number}/{digest}".encode()).hexdigest()
 
 
-def _known(client: Client, tokens: list[str]) -> set[str]:
-    rows = client.query(
-        "SELECT DISTINCT toString(token) FROM ingested_blocks WHERE token IN {tokens:Array(String)}",
-        parameters={"tokens": tokens},
-    ).result_rows
-    return {str(row[0]) for row in rows}
-
-
 def _insert(client: Client, path: Path, kind: RecordKind, token: str, rows: Records) -> None:
-    """The block, then its entry in the ledger: after a crash between the two the token makes the insert a no-op."""
     sample = sample_of(kind.table, rows) if may_be_hollow(client, kind.table) else None
     insert_all(client, token, sample, partial(insert_records, client, kind, rows))
-    client.command(
-        "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
-        parameters={"token": token, "file": path.name, "added": len(rows)},
-    )
+    note_block(client, token, path, len(rows))

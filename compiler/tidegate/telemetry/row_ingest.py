@@ -20,14 +20,14 @@ import numpy as np
 import numpy.typing as npt
 from clickhouse_connect.driver.client import Client
 
-from tidegate.errors import Failure
 from tidegate.telemetry.block import PIECES_HELD, Block
 from tidegate.telemetry.decode import Pieces, check, decode
+from tidegate.telemetry.file_ledger import known_blocks, note_block
+from tidegate.telemetry.file_refusal import changed, check_days
 from tidegate.telemetry.hollow_tokens import insert_all, may_be_hollow, sample_of
 from tidegate.telemetry.insertion import TABLE, another, insert_days, insert_rows
 from tidegate.telemetry.native import NativeBlock
-from tidegate.telemetry.record_ingest import MAX_DAYS, Loaded
-from tidegate.telemetry.rowfile import changed
+from tidegate.telemetry.record_ingest import Loaded
 
 Reader = Callable[[Path, int], Iterator[Block]]  # of a file, from its n-th block on
 Update = Callable[[memoryview], None]  # of a digest
@@ -85,7 +85,7 @@ def ingest_rows(client: Client, path: Path, read: Reader, on_progress: Callable[
         load = _Load(path, read, time.time_ns(), doubted, hashing, tuple(NativeBlock() for _ in range(_HELD)))
         verified, left_out = _verify(load)
         total = sum(block.rows for block in verified)
-        known = _known(client, [block.token for block in verified])
+        known = known_blocks(client, [block.token for block in verified])
         due = sum(block.token not in known for block in verified)
         lanes = tuple(_lane(client, stack) for _ in range(min(_LANES, due)))
         added = done = 0
@@ -117,22 +117,14 @@ def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
         left_out.update(judged.left_out)
         days |= judged.days
         found.append(_Verified(digest.hexdigest(), _token(index, digest.hexdigest()), judged.count))
-    if len(days) > MAX_DAYS:
-        raise Failure(
-            f"{load.path}: its rows lie on {len(days)} different days, more than {MAX_DAYS}",
-            help="look at the clock of the host that wrote it, or split the file by days",
-        )
+    check_days(load.path, days)
     return found, dict(left_out)
 
 
 def _inserted(
     load: _Load, client: Client, lanes: tuple[_Lane, ...], verified: list[_Verified], known: set[str]
 ) -> Iterator[_Verified]:
-    """Each block, in order, as soon as it is in the store and in the ledger.
-
-    The ledger follows the order of the file, whichever insert is done first: a crash between the two leaves a
-    block without its entry, and its token makes the next insert of it a no-op.
-    """
+    """Each block, once it is in the store and in the ledger: in the file's order, whichever insert is done first."""
     again = load.read(load.path, _HELD)
     turns = cycle(lanes)
     running: deque[tuple[_Verified, Future[None] | None]] = deque()
@@ -169,10 +161,7 @@ def _start(load: _Load, lane: _Lane, filled: NativeBlock, block: _Verified) -> F
 def _finished(load: _Load, client: Client, block: _Verified, insert: Future[None] | None) -> _Verified:
     if insert is not None:
         insert.result()
-        client.command(
-            "INSERT INTO ingested_blocks (token, file, added) VALUES ({token:String}, {file:String}, {added:UInt64})",
-            parameters={"token": block.token, "file": load.path.name, "added": block.rows},
-        )
+        note_block(client, block.token, load.path, block.rows)
     return block
 
 
@@ -198,11 +187,3 @@ def _hashed(pieces: Pieces, update: Update, hashing: ThreadPoolExecutor) -> Iter
 
 def _token(index: int, digest: str) -> str:
     return hashlib.sha256(f"{TABLE}/{index}/{digest}".encode()).hexdigest()
-
-
-def _known(client: Client, tokens: list[str]) -> set[str]:
-    rows = client.query(
-        "SELECT DISTINCT toString(token) FROM ingested_blocks WHERE token IN {tokens:Array(String)}",
-        parameters={"tokens": tokens},
-    ).result_rows
-    return {str(row[0]) for row in rows}

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tidegate.errors import Failure
 from tidegate.schemas.rows import ROW, ROW_LENGTH, read_rows
 from tidegate.telemetry.block import BLOCK_ROWS, PIECES_HELD, Block
+from tidegate.telemetry.file_refusal import changed, unreadable
 from tidegate.telemetry.frames import framed
 
 MAX_BYTES: Final = 64 * 2**30
@@ -43,7 +44,7 @@ def read(path: Path, skip: int = 0) -> Iterator[Block]:
                 end = min(start + block, status.st_size)
                 yield Block((end - start) // ROW_LENGTH, _pieces(path, file.fileno(), memory, start, end))
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def _pieces(
@@ -56,20 +57,11 @@ def _pieces(
             while filled < len(piece) and (count := os.preadv(file, [piece[filled:].data], offset + filled)):
                 filled += count
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise unreadable(path, error) from error
         if filled < len(piece):
             raise changed(path)
         _check(piece.data, path, offset)
         yield piece.view(ROW)
-
-
-def changed(path: Path) -> Failure:
-    """What a file that is not as long, or not the same, as when it was read first is refused with."""
-    return Failure(f"{path}: changed while it was read", help="load it when nothing writes to it")
-
-
-def _unreadable(path: Path, error: OSError) -> Failure:
-    return Failure(f"{path}: cannot be read: {error.strerror}")
 
 
 def _check(data: memoryview, path: Path, offset: int) -> None:
