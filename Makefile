@@ -8,6 +8,8 @@ BUILD := build
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/$(BUILD)/bin:$(PATH)
 export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
+# Compiled modules are kept, whatever the caller's shell says: else each of a thousand processes compiles them anew.
+export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3
 UV_VERSION := 0.13.8
 
