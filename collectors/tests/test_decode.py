@@ -32,13 +32,13 @@ def message(
     return struct.pack("<IHHII", 16 + len(body), kind, flags, sequence, 0) + body
 
 
-def decode(*datagrams, origin=ORIGIN):
+def decode(*datagrams, origin=ORIGIN, known=None):
     """Datagrams as a collector has them in its buffer: each begins at a multiple of four."""
     data, places = b"", []
     for datagram in datagrams:
         places.append((len(data), len(data) + len(datagram)))
         data += datagram + bytes(-len(datagram) % 4)
-    return make_rows(np.frombuffer(data, "<u4"), places, origin, NOW)
+    return make_rows(np.frombuffer(data, "<u4"), places, origin, NOW, known=known)
 
 
 def info(length):
@@ -138,8 +138,17 @@ def test_replies_to_the_old_request_are_sockets_too():
 
 
 def test_an_interrupted_dump_is_noticed():
-    assert decode(message() + message(flags=2 | 0x10)).interrupted
-    assert not decode(message()).interrupted
+    known = {}
+    assert decode(message(flags=2 | 0x10) + message(), known=known).interrupted
+    assert not decode(message(), known=known).interrupted  # nothing of this dump was
+
+
+def test_the_memory_of_layouts_is_bounded():
+    known = {}
+    for length in range(0, 1200, 4):
+        padding = struct.pack("<HH", 4 + length, 15) + bytes(length)
+        assert len(decode(message(padding), known=known).rows) == 1
+    assert 0 < len(known) < 100
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,19 @@ def test_a_file_that_changes_between_its_verification_and_its_load_is_refused(cl
     assert stored(client) == (6 * BLOCK, 6 * BLOCK)
 
 
+@pytest.mark.parametrize(
+    "whole", [BLOCK, 2 * BLOCK, rowfile.PIECE_ROWS], ids=["a block", "two blocks", "a piece"]
+)
+def test_a_tail_where_a_block_or_a_piece_ends_is_refused_by_its_byte(client, tmp_path, monkeypatch, whole):
+    if whole == rowfile.PIECE_ROWS:
+        monkeypatch.setattr(rowfile, "BLOCK_ROWS", 2 * whole)
+    path = tmp_path / "rows.pb"
+    path.write_bytes(some_rows(whole).tobytes() + b"\xf8")
+    with pytest.raises(Failure, match=rf"byte {whole * ROW_LENGTH}: "):
+        ingest_file(client, path)
+    assert stored(client) == (0, 0)
+
+
 def test_rows_that_cannot_be_true_are_left_out_of_every_block(client, tmp_path):
     rows = some_rows(5 * BLOCK)
     rows["traffic_class"][::BLOCK] = 256  # whose lowest byte alone would be a class

@@ -24,7 +24,7 @@ WHERE view = {view:String} AND window_start = toDateTime({newest:UInt32}, 'UTC')
 _IS_WHOLE: Final = f"""
 SELECT count() FROM whole_histories
 WHERE view = {{view:String}} AND window_start = toDateTime({{newest:UInt32}}, 'UTC') AND rows = ({_COUNT})
-"""  # noqa: S608 - of nothing else's text
+"""  # noqa: S608 - of our own text
 _REGISTER: Final = f"""
 INSERT INTO whole_histories (view, window_start, rows)
 SELECT {{view:String}}, toDateTime({{newest:UInt32}}, 'UTC'), ({_COUNT})

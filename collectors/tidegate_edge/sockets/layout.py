@@ -97,9 +97,11 @@ def group_messages(words: Words, messages: Messages, known: Known | None = None)
     Args:
         words: the buffer.
         messages: which lie within it.
-        known: layouts that were met before; those that are met now are added, as far as there is room.
+        known: layouts that were met before. Those that are met now are added, as far as there is room.
     """
-    known = {} if known is None or len(known) > _MOST_LENGTHS else known
+    known = {} if known is None else known
+    if len(known) > _MOST_LENGTHS:
+        known.clear()  # those that still come are met again
     groups: list[tuple[Layout, Positions]] = []
     other = damaged = 0
     for length, indices in _by_length(messages.lengths):

@@ -109,7 +109,7 @@ def _number(document: Document, statement: Statement, token: Token) -> str | Non
     return "\n\n".join(each for each in (value, units.conversion(UNITS[unit])) if each)
 
 
-def _word(document: Document, statement: Statement, token: Token) -> str | None:  # noqa: ARG001
+def _word(document: Document, statement: Statement, token: Token) -> str | None:  # noqa: ARG001 - as all of _DESCRIPTIONS
     meaning = WORD_MEANINGS.get(token.text) if statement.block else None
     return f"**{token.text}**: {meaning}" if meaning else None
 

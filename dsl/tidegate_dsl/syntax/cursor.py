@@ -95,16 +95,6 @@ class Cursor:
         return False
 
     @property
-    def words_of_line(self) -> set[str]:
-        """The words in the rest of the line."""
-        index, words = self._index, set()
-        while self._tokens[index].kind not in (Kind.NEWLINE, Kind.END):
-            if self._tokens[index].kind is Kind.WORD:
-                words.add(self._tokens[index].text)
-            index += 1
-        return words
-
-    @property
     def words_ahead(self) -> set[str]:
         """The words in the rest of the line."""
         index, words = self._index, set[str]()
