@@ -8,6 +8,7 @@ It runs in a process of its own: what other benches leave on Python's heap its c
 results are made.
 """
 
+import gc
 import json
 import subprocess
 import sys
@@ -200,6 +201,7 @@ def _in_turns(contenders: dict[str, Callable[[], Sequence[object]]]) -> tuple[di
     for name, run in contenders.items():
         if sorted(map(_row, run())) != expected:
             raise AssertionError(f"{name} selects other rows")
+    gc.freeze()  # the collector need not walk what importing the peers made
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(REPEATS):
         for name, run in contenders.items():

@@ -107,6 +107,27 @@ def test_bounds_are_inclusive(client, change, selected):
     assert observed_prefixes(client, select, MARK) == {"ams1": 2}
 
 
+def test_prefixes_read_as_ipaddress_writes_them(client):
+    prefixes = [
+        "198.51.100.7/32",
+        "203.0.113.0/32",
+        "2001:db8::/128",
+        "2001:db8::c633:6407/128",
+        "::198.51.100.7/128",
+        "::ffff:0:c633:6407/128",
+    ]
+    samples = [
+        dict(zip(COLUMNS, ("ams1", index * STEP_S, prefix, 1, 20_000, 1, 10, 0, 0), strict=True))
+        for index in range(WINDOWS)
+        for prefix in prefixes
+    ]
+    load(client, samples)
+    select = replace(BARE, prefix_length_ipv4=32, prefix_length_ipv6=128)
+    windows.close(client, select, MARK)
+    found = {m.prefix for m in qualifying(client, select, MARK)}
+    assert found == {str(ipaddress.ip_network(prefix)) for prefix in prefixes}
+
+
 def test_a_window_that_was_closed_halfway_is_closed_again_and_late_samples_reopen_none(client):
     samples = [
         dict(zip(COLUMNS, ("ams1", index * STEP_S, prefix, rate, 20_000, 1, 10, 0, 0), strict=True))

@@ -17,10 +17,18 @@ from tidegate.windows import US, lookback, view_of
 SPAN: Final = "view = {view:String} AND window_start BETWEEN {from:DateTime('UTC')} AND {to:DateTime('UTC')}"
 PAIRS: Final = "bitCount(bitAnd(seen, bitShiftRight(seen, 1)))"
 FLIPS: Final = "bitCount(bitAnd(bitXor(slow, bitShiftRight(slow, 1)), bitAnd(seen, bitShiftRight(seen, 1))))"
+# IPv4 stands mapped, 96 bits longer (RFC 4291, 2.5.5.2).
+CIDR: Final = (
+    "if(startsWith(toString(prefix) AS address, '::ffff:') AND position(address, '.') != 0,"
+    " concat(substring(address, 8), '/', toString(prefix_length - 96)),"
+    " concat(address, '/', toString(prefix_length)))"
+)
 
-# A history has few rows, and each takes long: without these one thread reads them all.
-_IN_PARALLEL: Final = (
-    "merge_tree_min_rows_for_concurrent_read = 8192, merge_tree_min_bytes_for_concurrent_read = 1"
+# A history has few rows, and each takes long: without these one thread reads and evaluates them all, or the arrays
+# of values are sorted with their rows before they are evaluated.
+IN_PARALLEL: Final = (
+    " SETTINGS merge_tree_min_rows_for_concurrent_read = 8192, merge_tree_min_bytes_for_concurrent_read = 1,"
+    " optimize_read_in_order = 0, query_plan_execute_functions_after_sorting = 0"
 )
 
 
@@ -72,7 +80,7 @@ SETTINGS optimize_aggregation_in_order = 1"""  # noqa: S608 - of the checked pol
 def from_history(select: Select, read: Iterable[str], where: str, having: str) -> str:
     """The same rows from the history that ends with the lookback; `whole` says whether a row has the values."""
     values = "".join(f", arraySlice({name}, -toInt64(bitCount(seen))) AS g_{name}" for name in read)
-    return f"{candidates(select, where, having, f', {HAS_VALUES} AS whole{values}')} SETTINGS {_IN_PARALLEL}"
+    return candidates(select, where, having, f", {HAS_VALUES} AS whole{values}")
 
 
 def candidates(select: Select, where: str, having: str, values: str = "") -> str:

@@ -15,7 +15,9 @@ from tidegate_dsl.model import Condition, Select, judge
 
 from tidegate.history import is_kept
 from tidegate.measuring import (
+    CIDR,
     FLIPS,
+    IN_PARALLEL,
     PAIRS,
     SPAN,
     candidates,
@@ -170,7 +172,7 @@ def observed_prefixes(
 
 
 _OWN: Final = 4  # seen, slow, flips, pairs
-_MEASURED: Final = 4 + _OWN  # of a query's columns, the first that is a metric's
+_MEASURED: Final = 3 + _OWN  # of a query's columns, the first that is a metric's
 _COLUMNS: Final = columns(ALWAYS)  # in the order of Measurement's fields
 
 
@@ -216,17 +218,17 @@ def _measure(
     values = "".join(f", {column.lookback if name in read else '0'}" for name, column in kept.items())
     spanned = span(select, mark, extra)
 
-    def rows(source: str) -> Sequence[Sequence[Any]]:
+    def rows(source: str, settings: str = "") -> Sequence[Sequence[Any]]:
         asked = client.query(
-            "SELECT whole, toString(pop), toString(prefix), prefix_length,"
-            f" seen, slow, {FLIPS}, {PAIRS}{values} FROM ({source}) ORDER BY pop, prefix, prefix_length",
+            f"SELECT whole, toString(pop), {CIDR}, seen, slow, {FLIPS}, {PAIRS}{values} FROM ({source})"
+            f" ORDER BY pop, prefix, prefix_length{settings}",
             parameters=spanned | parameters,
         )
         return list(asked.result_columns)
 
     found = None
     if is_kept(client, spanned["view"], spanned["to"]):
-        found = rows(from_history(select, read, where, having))
+        found = rows(from_history(select, read, where, having), IN_PARALLEL)
         if found and not all(found[0]):
             without = without_values(select, where, having)
             found = _filled(found, rows(from_windows(select, read, f"{where} AND {without}", having)))
@@ -251,8 +253,8 @@ def _filled(
 def _made(
     select: Select, found: Sequence[Sequence[Any]], kept: Sequence[str], excluded: Sequence[Condition]
 ) -> Iterator[Measurement]:
-    """Measurements of columns: POPs, addresses, lengths, masks, flips and pairs, then those named by `kept`."""
-    pops, addresses, lengths, *values = found
+    """Measurements of columns: POPs, prefixes, masks, flips and pairs, then those named by `kept`."""
+    pops, prefixes, *values = found
     named = dict(zip(kept, values[_OWN:], strict=True))
     beside = kept[len(_COLUMNS) :]
     more = (
@@ -262,7 +264,7 @@ def _made(
     )
     rows = zip(
         pops,
-        map(_text, addresses, lengths),
+        [_canonical(prefix) if "." in prefix and ":" in prefix else prefix for prefix in prefixes],
         repeat(select.windows),
         *values[: _OWN + len(_COLUMNS)],
         more,
@@ -284,13 +286,9 @@ def _struck(condition: Condition, named: Mapping[str, Sequence[int]]) -> list[bo
     return [not value or strikes(value, bound) for value in upper]
 
 
-def _text(address: str, length: int) -> str:
-    """CIDR of a stored prefix, as `ipaddress` writes it: IPv4 stands mapped, 96 bits longer."""
-    if "." not in address:
-        return f"{address}/{length}"
-    network = ipaddress.IPv6Address(address)
-    mapped = network.ipv4_mapped
-    return f"{mapped}/{length - 96}" if mapped is not None and length >= 96 else f"{network}/{length}"
+def _canonical(prefix: str) -> str:
+    """A prefix of IPv6 as `ipaddress` writes it: ClickHouse writes `::102:304` as `::1.2.3.4`."""
+    return str(ipaddress.IPv6Interface(prefix))
 
 
 def _mapped(prefix: str) -> tuple[str, int]:
