@@ -5,6 +5,7 @@ import platform
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,33 +16,34 @@ from tidegate.telemetry.page_pipe import write_pages
 SYSTEM_CALL = {"x86_64": 278, "aarch64": 75}  # vmsplice: asm/unistd_64.h, asm-generic/unistd.h
 
 
-def arrived(data):
+def arrived(*parts):
     reading, writing = os.pipe()
     with ThreadPoolExecutor(1) as threads, os.fdopen(reading, "rb") as reader:
-        written = threads.submit(write_and_close, writing, data)
+        written = threads.submit(write_and_close, writing, parts)
         found = reader.read()
         written.result()
     return found
 
 
-def write_and_close(pipe, data):
+def write_and_close(pipe, parts):
     try:
-        write_pages(pipe, memoryview(data))
+        write_pages(pipe, [memoryview(part) for part in parts])
     finally:
         os.close(pipe)
 
 
 @settings(deadline=None)
-@given(st.integers(0, 3 * 2**20), st.integers(0, 5000))
-def test_all_bytes_arrive_in_their_order(size, begin):
+@given(st.integers(0, 3 * 2**20), st.lists(st.integers(0, 3 * 2**20), max_size=20), st.integers(0, 5000))
+def test_all_bytes_arrive_in_their_order(size, cuts, begin):
     data = memoryview(bytes(range(251)) * (size // 251 + begin // 251 + 2))[begin : begin + size]
-    assert arrived(data) == data
+    bounds = [0, *sorted(min(cut, size) for cut in cuts), size]
+    assert arrived(*(data[first:end] for first, end in pairwise(bounds))) == data
 
 
 def test_a_reader_that_goes_ends_the_writing():
     reading, writing = os.pipe()
     with ThreadPoolExecutor(1) as threads:
-        written = threads.submit(write_and_close, writing, bytes(2**22))
+        written = threads.submit(write_and_close, writing, [bytes(2**22)])
         assert os.read(reading, 10) == bytes(10)
         os.close(reading)
         with pytest.raises(BrokenPipeError):

@@ -20,9 +20,7 @@ def check(pieces: Pieces, count: int, now_ns: int) -> Judgement:
     return judge(columns, _names(columns), now_ns)
 
 
-def decode(
-    pieces: Pieces, count: int, into: NativeBlock, now_ns: int, earliest_ns: int = EARLIEST_NS
-) -> Judgement:
+def decode(pieces: Pieces, count: int, into: NativeBlock, now_ns: int) -> Judgement:
     """Fill a block with the rows that may enter; where none may, it is not complete.
 
     Args:
@@ -30,16 +28,28 @@ def decode(
         count: how many rows the pieces are.
         into: what was in it is gone.
         now_ns: Unix time.
+    """
+    into.reserve(count)
+    for rows in pieces:
+        into.add(rows)
+    return admit(into, now_ns)
+
+
+def admit(block: NativeBlock, now_ns: int, earliest_ns: int = EARLIEST_NS) -> Judgement:
+    """Leave in a block the rows that may enter, and complete it; where none may, it is not complete.
+
+    Args:
+        block: its rows are added.
+        now_ns: Unix time.
         earliest_ns: Unix time.
     """
-    columns = into.reserve(count)
-    gather(pieces, columns)
-    names = _names(columns)
-    judged = judge(columns, names, now_ns, earliest_ns)
+    names = _names(block.columns)
+    judged = judge(block.columns, names, now_ns, earliest_ns)
     if not judged.all_good:
-        names = _names(into.keep(judged.good))
+        block.keep(judged.good)
+        names = _names(block.columns)
     if judged.count:
-        into.complete(names)
+        block.complete(names)
     return judged
 
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from typing import Final
@@ -57,10 +57,10 @@ def insert_rows(client: Client, block: NativeBlock, token: str) -> None:
         raise ValueError(token)
     settings = _SETTINGS | {"insert_deduplication_token": token}
     if isinstance(client, HttpClient):
-        client.command(f"{_INTO} FORMAT Native", data=bytes(block.data), settings=settings)
+        client.command(f"{_INTO} FORMAT Native", data=b"".join(block.parts), settings=settings)
         return
     clause = ", ".join(f"{name} = '{value}'" for name, value in settings.items())
-    with _piped(block.data) as path:
+    with _piped(block.parts) as path:
         client.command(f"{_INTO} FROM INFILE '{path}' SETTINGS {clause} FORMAT Native")
 
 
@@ -80,20 +80,20 @@ def insert_days(client: Client, block: NativeBlock, token: str, days: Collection
     client.command(
         f"{_INTO} SELECT {', '.join(COLUMNS)} FROM input('{structure}')"  # noqa: S608 - names and numbers of our own
         f" WHERE intDiv(toUnixTimestamp64Nano(observed_at), {DAY_NS}) IN ({chosen}) FORMAT Native",
-        data=bytes(block.data),
+        data=b"".join(block.parts),
         settings=_SETTINGS | {"insert_deduplication_token": token},
     )
 
 
 @contextmanager
-def _piped(data: memoryview) -> Iterator[str]:
+def _piped(parts: Iterable[memoryview]) -> Iterator[str]:
     """Bytes as a file that the engine reads while it is written.
 
     The client's own insert would write them to a disk, and a file in memory takes as many pages once more.
     """
     reading, writing = os.pipe()
     with ThreadPoolExecutor(1) as threads:
-        written = threads.submit(_write, writing, data)
+        written = threads.submit(_write, writing, parts)
         try:
             yield f"/proc/self/fd/{reading}"
         finally:
@@ -101,8 +101,8 @@ def _piped(data: memoryview) -> Iterator[str]:
     written.result()  # an end that came too soon is no insert
 
 
-def _write(pipe: int, data: memoryview) -> None:
+def _write(pipe: int, parts: Iterable[memoryview]) -> None:
     try:
-        write_pages(pipe, data)
+        write_pages(pipe, parts)
     finally:
         os.close(pipe)

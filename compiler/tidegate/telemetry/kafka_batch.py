@@ -12,6 +12,7 @@ from tidegate.schemas.rows import ROW, ROW_LENGTH
 from tidegate.telemetry.frames import framed
 from tidegate.telemetry.kafka_ledger import Claim, Range
 from tidegate.telemetry.kafka_spools import Headers, Spool, Spools, origin_of, take
+from tidegate.telemetry.native import NativeBlock
 from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat, kind_of_rows
 
 DAMAGED: Final = "message is not whole rows of this schema version"
@@ -19,13 +20,13 @@ DAMAGED: Final = "message is not whole rows of this schema version"
 
 @dataclass(slots=True)
 class Batch:
-    """Messages that are read and not yet inserted, sockets' rows in memory that the next batch takes over.
+    """Messages that are read and not yet inserted.
 
     What kind of rows a message is, its frame tells, not the topic's name: under a wrong name nothing is lost.
 
     Attributes:
         spools: what has come of hosts' spools, before these messages and with them.
-        memory: for the bytes of sockets' rows; it grows where it must.
+        sockets: the rows of sockets of all messages that are undamaged from end to end.
         first: offset of each partition's first message.
         next: offset after its last one.
         messages: how many there are.
@@ -40,7 +41,7 @@ class Batch:
     """
 
     spools: Spools
-    memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    sockets: NativeBlock
     first: dict[int, int] = field(default_factory=dict)
     next: dict[int, int] = field(default_factory=dict)
     messages: int = 0
@@ -50,7 +51,6 @@ class Batch:
     sent_again: int = 0
     unnumbered: int = 0
     gone_back: int = 0
-    _kept: int = 0
     _records: dict[RecordFormat, list[bytes]] = field(default_factory=dict)
 
     def add(self, partition: int, offset: int, value: bytes, headers: Headers) -> None:
@@ -62,22 +62,13 @@ class Batch:
         if len(value) % ROW_LENGTH or (value and not framed(memoryview(value)).all()):
             self._add_records(value, headers)
             return
-        for piece in self._fresh(headers, np.frombuffer(value, ROW)["observed_at_ns"]):
-            data = value[piece.start * ROW_LENGTH : piece.stop * ROW_LENGTH]
-            end = self._kept + len(data)
-            if end > len(self.memory):
-                self.memory = np.concatenate((self.memory, np.empty(end, np.uint8)))
-            self.memory[self._kept : end] = np.frombuffer(data, np.uint8)
-            self._kept = end
-
-    @property
-    def rows(self) -> npt.NDArray[np.void]:
-        """Sockets: the rows of all messages that are undamaged from end to end."""
-        return self.memory[: self._kept].view(ROW)
+        rows = np.frombuffer(value, ROW)
+        for piece in self._fresh(headers, rows["observed_at_ns"]):
+            self.sockets.add(rows[piece])
 
     @property
     def records(self) -> dict[RecordFormat, Records]:
-        """Rows of the other kinds, likewise; in memory of their own."""
+        """Rows of the other kinds, likewise."""
         return {kind: RECORD_KINDS[kind].form.read(b"".join(some)) for kind, some in self._records.items()}
 
     @property

@@ -17,14 +17,13 @@ from functools import partial
 from itertools import cycle
 from typing import Final
 
-import numpy as np
 from clickhouse_connect.driver.client import Client
 
 from tidegate.schemas.records import Records
 from tidegate.schemas.rows import ROW_LENGTH
 from tidegate.telemetry.admission import DAY_NS
 from tidegate.telemetry.block import BLOCK_ROWS
-from tidegate.telemetry.decode import decode
+from tidegate.telemetry.decode import admit
 from tidegate.telemetry.hollow_tokens import TIMES, Sample, insert_all, may_be_hollow, sample_of
 from tidegate.telemetry.insertion import TABLE, insert_days
 from tidegate.telemetry.kafka_batch import Batch
@@ -37,7 +36,8 @@ from tidegate.telemetry.record_insertion import insert_records
 from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat
 
 BLOCK_BYTES: Final = BLOCK_ROWS * ROW_LENGTH
-_OVER_BYTES: Final = AT_ONCE * 2**20  # what may come beyond a block, at Kafka's default bound of a message
+# Rows: what comes beyond a block before it is looked at, at Kafka's default bound of a message.
+_OVER: Final = AT_ONCE * 2**20 // ROW_LENGTH
 # A stream's rows are fresh. The bound keeps one insert within the 100 partitions (days) that ClickHouse takes.
 OLDEST_NS: Final = 30 * DAY_NS
 _WAIT_S: Final = 0.2
@@ -68,12 +68,11 @@ class KafkaReport:
 class _Decoded:
     """A block on its way: its offsets, its admitted rows, and what it adds to the report.
 
-    `block` holds `sockets` rows; `rows` are those of all kinds. `samples`, by table, where the store may drop what
-    it lacks. `due` is for its counters: its memory is another's.
+    `sockets` are admitted of the batch's, `rows` of all kinds. `samples`, by table, where the store may drop what it
+    lacks.
     """
 
     claim: Claim
-    block: NativeBlock
     sockets: int
     records: dict[RecordFormat, Records]
     samples: dict[str, Sample | None]
@@ -119,19 +118,17 @@ def ingest_topic(
     progress = progress_of(client, reader.topic_id)
     spools = read_spools(client, reader.topic_id)
     doubted = frozenset(table for table in TIMES if may_be_hollow(client, table))
-    blocks = NativeBlock(), NativeBlock()
     with ThreadPoolExecutor(1) as engine:
         for open_claim in progress.open:
             again = _decode(
-                reader.read_again(open_claim.ranges, Batch(spools)), open_claim, blocks[0], doubted
+                reader.read_again(open_claim.ranges, _begin(spools, NativeBlock())), open_claim, doubted
             )
             report.repeated += again.rows
             loaded(_insert(client, reader.topic, again))
         reader.start(progress.next)
         loading: Future[_Decoded] | None = None
-        turns = cycle(blocks)
         for due in _due(reader, spools, follow=follow, block_s=block_s, stopped=stopped):
-            found = _decode(due, due.claim(reader.topic_id), next(turns), doubted) if due else None
+            found = _decode(due, due.claim(reader.topic_id), doubted) if due else None
             if loading is not None and (found is not None or loading.done()):
                 loaded(loading.result())
                 loading = None
@@ -146,8 +143,9 @@ def ingest_topic(
 def _due(
     reader: TopicReader, spools: Spools, *, follow: bool, block_s: float, stopped: Callable[[], bool]
 ) -> Iterator[Batch | None]:
-    """Batches as they become due, None where none is yet. A batch's memory is the next one's."""
-    due = Batch(spools, np.empty(BLOCK_BYTES + _OVER_BYTES, np.uint8))
+    """Batches as they become due, None where none is yet. A batch's memory is the next one's but one."""
+    blocks = cycle((NativeBlock(), NativeBlock()))
+    due = _begin(spools, next(blocks))
     begun = time.monotonic()
     while not stopped():
         if not due.messages:
@@ -159,17 +157,22 @@ def _due(
         at_end = not follow and reader.at_end()
         if due.messages and (at_end or due.size >= BLOCK_BYTES or time.monotonic() - begun >= block_s):
             yield due
-            due = Batch(spools, due.memory)
+            due = _begin(spools, next(blocks))
         else:
             yield None
         if at_end:
             return
 
 
-def _decode(due: Batch, claimed: Claim, into: NativeBlock, doubted: Collection[str]) -> _Decoded:
+def _begin(spools: Spools, block: NativeBlock) -> Batch:
+    block.reserve(BLOCK_ROWS + _OVER)
+    return Batch(spools, block)
+
+
+def _decode(due: Batch, claimed: Claim, doubted: Collection[str]) -> _Decoded:
     now_ns = time.time_ns()
     earliest_ns = now_ns // DAY_NS * DAY_NS - OLDEST_NS
-    judged = decode([due.rows], len(due.rows), into, now_ns, earliest_ns=earliest_ns)
+    judged = admit(due.sockets, now_ns, earliest_ns)
     left_out = Counter(due.left_out) + Counter(judged.left_out)
     records = {}
     for kind, rows in due.records.items():
@@ -180,8 +183,8 @@ def _decode(due: Batch, claimed: Claim, into: NativeBlock, doubted: Collection[s
     rows_of = {RECORD_KINDS[kind].table: rows for kind, rows in records.items()}
     samples = {table: sample_of(table, rows) for table, rows in rows_of.items() if table in doubted}
     if TABLE in doubted:
-        samples[TABLE] = sample_of(TABLE, into.columns)
-    return _Decoded(claimed, into, judged.count, records, samples, due, count, left_out)
+        samples[TABLE] = sample_of(TABLE, due.sockets.columns)
+    return _Decoded(claimed, judged.count, records, samples, due, count, left_out)
 
 
 def _load(client: Client, topic: str, found: _Decoded) -> _Decoded:
@@ -192,7 +195,7 @@ def _load(client: Client, topic: str, found: _Decoded) -> _Decoded:
 def _insert(client: Client, topic: str, found: _Decoded) -> _Decoded:
     token = found.claim.token
     if found.sockets:
-        insert_all(client, token, found.samples.get(TABLE), partial(insert_days, client, found.block))
+        insert_all(client, token, found.samples.get(TABLE), partial(insert_days, client, found.due.sockets))
     for name, rows in found.records.items():
         kind = RECORD_KINDS[name]
         insert_all(client, token, found.samples.get(kind.table), partial(insert_records, client, kind, rows))

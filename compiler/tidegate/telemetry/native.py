@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.schemas.rows import ROW
-from tidegate.telemetry.columns import Array, Names
+from tidegate.telemetry.columns import Array, Names, copy_fields
 
 _TIME: Final = "observed_at_ns"
 NAMES: Final = ("pop", "host", "congestion_control")
@@ -34,47 +34,53 @@ _MOST: Final = (
 
 
 class NativeBlock:
-    """Memory for one block at a time.
-
-    First `reserve` gives the columns to be filled: most go in as they are. Then `complete` adds the others.
+    """Memory for one block at a time: `reserve` begins it, `complete` ends it.
 
     Attributes:
-        columns: by field, of the field's own type.
+        rows: how many it holds.
+        parts: a complete block's bytes, one part after the other; room for further rows lies between them.
     """
 
-    columns: Mapping[str, Array]
-
     def __init__(self) -> None:
+        self.rows = 0
+        self.parts: tuple[memoryview, ...] = ()
         self._memory = np.empty(0, np.uint8)
-        self._begin = 0
         self._end = 0
-        self._rows = 0
-        self.columns = {}
+        self._room = 0
+        self._columns: dict[str, Array] = {}
+        self._sent: list[tuple[int, int, int]] = []  # of a column: its head, its values, bytes of each
 
     @property
-    def data(self) -> memoryview:
-        """The block's bytes."""
-        return self._memory[self._begin : self._end].data
+    def columns(self) -> dict[str, Array]:
+        """By field, of the field's own type."""
+        return {name: column[: self.rows] for name, column in self._columns.items()}
 
-    def reserve(self, rows: int) -> Mapping[str, Array]:
-        """Begin a block; its columns, to be filled. What was in it is gone."""
+    def reserve(self, rows: int) -> None:
+        """Begin a block, with room for so many rows. What was in it is gone."""
         size = rows * _MOST + _HEADS
         if size > len(self._memory):
             # Of numpy, which asks the kernel for large pages: they come at a quarter of the small ones' price.
             self._memory = np.empty(size, np.uint8)
-        self._rows, self._end = rows, 0
-        others = {name: self._array(ROW[name]) for name in (*NAMES, *NARROWED)}
-        self._begin = self._end
-        self._write(_varint(len(COLUMNS)) + _varint(rows))
-        self.columns = others | {name: self._column(name, ROW[name], _type(name)) for name in _AS_THEY_ARE}
-        return self.columns
+        self.rows, self._room, self._end = 0, rows, 0
+        self._columns = {name: self._array(ROW[name], rows) for name in (*NAMES, *NARROWED)}
+        self._sent = []
+        for name in _AS_THEY_ARE:
+            head = self._end
+            self._head(name, _type(name))
+            self._sent.append((head, self._end, ROW[name].itemsize))
+            self._columns[name] = self._array(ROW[name], rows)
 
-    def keep(self, good: npt.NDArray[np.bool_]) -> Mapping[str, Array]:
-        """Begin again with these rows only; the columns hold them."""
-        kept = {name: column[good] for name, column in self.columns.items()}
-        for name, column in self.reserve(int(np.count_nonzero(good))).items():
-            column[:] = kept[name]
-        return self.columns
+    def add(self, rows: npt.NDArray[np.void]) -> None:
+        """Copy rows of schemas/rows.py into the columns; where there is no room, more is reserved."""
+        first, end = self.rows, self.rows + len(rows)
+        if end > self._room:
+            self._refill({name: column.copy() for name, column in self.columns.items()}, 2 * end)
+        copy_fields(rows, {name: column[first:end] for name, column in self._columns.items()})
+        self.rows = end
+
+    def keep(self, good: npt.NDArray[np.bool_]) -> None:
+        """Leave the other rows out."""
+        self._refill({name: column[good] for name, column in self.columns.items()}, self._room)
 
     def complete(self, names: Mapping[str, Names]) -> None:
         """Add the columns that go in otherwise than a row has them.
@@ -82,26 +88,35 @@ class NativeBlock:
         Args:
             names: `NAMES`, all of them valid UTF-8; the values of `NARROWED` are small enough.
         """
+        counts = self._end
+        self._write(_varint(len(COLUMNS)) + _varint(self.rows))
+        others = self._end
         for name, kind in NARROWED.items():
-            self._column(name, np.dtype(np.uint8), kind)[:] = self.columns[name]
+            self._head(name, kind)
+            self._array(np.dtype(np.uint8), self.rows)[:] = self._columns[name][: self.rows]
         for name in NAMES:
             keys = [value.rstrip(b"\0") for value in names[name].values.tolist()]
             self._head(name, "LowCardinality(String)")
             self._write(np.array([_KEYS_VERSION, _INDEX_TYPE, len(keys)], "<u8").tobytes())
             self._write(b"".join(_varint(len(key)) + key for key in keys))
-            self._write(np.array([self._rows], "<u8").tobytes())
-            self._array(_INDEX)[:] = names[name].codes
+            self._write(np.array([self.rows], "<u8").tobytes())
+            self._array(_INDEX, self.rows)[:] = names[name].codes
+        as_they_are = ((head, values + self.rows * each) for head, values, each in self._sent)
+        bounds = ((counts, others), *as_they_are, (others, self._end))
+        self.parts = tuple(self._memory[begin:end].data for begin, end in bounds)
 
-    def _column(self, name: str, dtype: np.dtype[np.generic], kind: str) -> Array:
-        self._head(name, kind)
-        return self._array(dtype)
+    def _refill(self, columns: Mapping[str, Array], room: int) -> None:
+        self.reserve(room)
+        self.rows = len(columns[_TIME])
+        for name, column in self.columns.items():
+            column[:] = columns[name]
 
     def _head(self, name: str, kind: str) -> None:
         self._write(_string(name.removesuffix("_ns")) + _string(kind))
 
-    def _array(self, dtype: np.dtype[np.generic]) -> Array:
+    def _array(self, dtype: np.dtype[np.generic], rows: int) -> Array:
         start = self._end
-        self._end += self._rows * dtype.itemsize
+        self._end += rows * dtype.itemsize
         return self._memory[start : self._end].view(dtype)
 
     def _write(self, data: bytes) -> None:

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import fcntl
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -24,18 +25,23 @@ _vmsplice.argtypes = (ctypes.c_int, ctypes.POINTER(_Part), ctypes.c_ulong, ctype
 _vmsplice.restype = ctypes.c_ssize_t
 
 
-def write_pages(pipe: int, data: memoryview) -> None:
-    """Write all of it. Returns while the last of it may be unread: it must not change before the pipe is empty.
+def write_pages(pipe: int, parts: Iterable[memoryview]) -> None:
+    """Write all of them. Returns while the last may be unread: they must not change before the pipe is empty.
 
     Args:
         pipe: descriptor of its writing end.
-        data: contiguous bytes.
+        parts: contiguous bytes.
 
     Raises:
         OSError: nobody reads any more, or the pipe is none.
     """
     with suppress(OSError):  # another user's limit; a smaller pipe is slower, and nothing else
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    for part in parts:
+        _write(pipe, part)
+
+
+def _write(pipe: int, data: memoryview) -> None:
     begin = np.frombuffer(data, np.uint8).ctypes.data
     written = 0
     while written < len(data):
