@@ -5,6 +5,7 @@ Writes {"name": {"value", "unit", "against"}} and prints it; a benchmark that ca
 
 import json
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,9 +31,9 @@ BENCHMARKS: tuple[Callable[[], Figures], ...] = (
     check_time.measure,
     keystroke.measure,
     collector_cost.measure,
-    select_grid.measure,
     ingest_rate.measure,
     kafka_rate.measure,
+    select_grid.measure,
     steer_cost.measure,
     routes_cost.measure,
     full_table.measure,
@@ -43,9 +44,10 @@ BENCHMARKS: tuple[Callable[[], Figures], ...] = (
 
 def main(out: Path) -> None:
     figures: Figures = {}
-    for benchmark in BENCHMARKS:
-        print(f"running {benchmark.__module__}", file=sys.stderr, flush=True)
-        figures |= benchmark()
+    with tempfile.TemporaryDirectory() as tempfile.tempdir:
+        for benchmark in BENCHMARKS:
+            print(f"running {benchmark.__module__}", file=sys.stderr, flush=True)
+            figures |= benchmark()
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n")
     for name, figure in sorted(figures.items()):

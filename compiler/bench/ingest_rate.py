@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +15,22 @@ from tidegate.schemas.rows import ROW, new_rows
 ROWS = 1_000_000
 REPEATS = 5
 
+Runs = list[dict[str, float]]
+
 
 def measure() -> dict[str, dict[str, object]]:
-    """{"ingest.over_insert_select": ...}: the best of five runs of each, in turn; values are incompressible."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "rows.pb"
-        random_rows(ROWS).tofile(path)
-        loading, floor = compared(Path(directory), ROWS, str(path))
-    return figures("ingest.", "a file", ROWS, loading, floor)
+    """{"ingest.over_insert_select": ...}; values are incompressible.
+
+    What is made in tempfile.tempdir stays there: where files were removed lately, a file system may be slow to make
+    others (ext4 without a journal looks for their inodes), and a load makes four times as many as a copy.
+    """
+    directory = Path(tempfile.mkdtemp())
+    path = directory / "rows.pb"
+    random_rows(ROWS).tofile(path)
+    return figures("ingest.", "a file", ROWS, compared(directory, ROWS, str(path)))
 
 
-def compared(directory: Path, rows: int, source: str) -> tuple[float, float]:
+def compared(directory: Path, rows: int, source: str) -> Runs:
     """Seconds of loading so many rows and of copying them; each time in a new process and a new store.
 
     Raises:
@@ -42,22 +48,26 @@ def compared(directory: Path, rows: int, source: str) -> tuple[float, float]:
         runs.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
         if [runs[-1][table] for table in ("loaded", "copied")] != [rows, rows]:
             raise RuntimeError(f"{rows} rows were to be loaded and copied: {runs[-1]}")
-    return min(run["loading"] for run in runs), min(run["copying"] for run in runs)
+    return runs
 
 
-def figures(name: str, of: str, rows: int, loading: float, floor: float) -> dict[str, dict[str, object]]:
-    """The ratio and the rate."""
-    against = f"INSERT SELECT of {rows} rows, {rows / floor:.0f} rows/s"
+def figures(name: str, of: str, rows: int, runs: Runs) -> dict[str, dict[str, object]]:
+    """The ratio and the rate, medians: the machine's speed changes, and a run's two parts meet the same."""
+    ratios = sorted(run["loading"] / run["copying"] for run in runs)
+    loading, copying = (median(run[work] for run in runs) for work in ("loading", "copying"))
+    against = (
+        f"INSERT SELECT of {rows} rows, {rows / copying:.0f} rows/s; {ratios[0]:.2f} to {ratios[-1]:.2f}"
+    )
     return {
         f"{name}over_insert_select": {
-            "value": round(loading / floor, 2),
+            "value": round(median(ratios), 2),
             "unit": "ratio",
-            "against": against,
+            "against": f"{against} in {len(runs)} runs",
         },
         f"{name}rows_per_second": {
             "value": round(rows / loading),
             "unit": "rows/s",
-            "against": f"{of} of {rows} rows",
+            "against": f"{of} of {rows} rows; {rows / min(run['loading'] for run in runs):.0f} at best",
         },
     }
 
@@ -77,4 +87,5 @@ def random_rows(count: int) -> npt.NDArray[np.void]:
 
 
 if __name__ == "__main__":
-    print(measure())
+    with tempfile.TemporaryDirectory() as tempfile.tempdir:
+        print(json.dumps(measure(), indent=2))

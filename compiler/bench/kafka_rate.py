@@ -4,6 +4,7 @@ Broker, client and store share one machine. The collector's own sink sends the r
 those that are loaded are random, in polls of a busy host; those that are weighed are of a simulated fleet.
 """
 
+import json
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -35,14 +36,13 @@ def measure() -> dict[str, dict[str, object]]:
     if not JARS.is_dir():
         print("no Kafka broker in build/kafka: `make real` fetches it", file=sys.stderr)
         return {}
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        broker = Broker(Jars(JARS), directory / "broker")
-        broker.start()
-        try:
-            return _wire(broker, directory) | _loaded(broker, directory)
-        finally:
-            broker.close()
+    directory = Path(tempfile.mkdtemp())  # stays, as those of `ingest_rate`
+    broker = Broker(Jars(JARS), directory / "broker")
+    broker.start()
+    try:
+        return _wire(broker, directory) | _loaded(broker, directory)
+    finally:
+        broker.close()
 
 
 def _wire(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
@@ -62,8 +62,8 @@ def _wire(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
 def _loaded(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
     broker.create_topic(TOPIC)
     _produce(broker, directory)
-    loading, floor = compared(directory, ROWS, f"{broker.bootstrap['plaintext']}/{TOPIC}")
-    return figures("ingest.kafka_", "a topic", ROWS, loading, floor)
+    runs = compared(directory, ROWS, f"{broker.bootstrap['plaintext']}/{TOPIC}")
+    return figures("ingest.kafka_", "a topic", ROWS, runs)
 
 
 def _produce(broker: Broker, directory: Path) -> None:
@@ -83,4 +83,5 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    print(measure())
+    with tempfile.TemporaryDirectory() as tempfile.tempdir:
+        print(json.dumps(measure(), indent=2))

@@ -25,7 +25,7 @@ from tidegate.telemetry.migrate import migrate
 from tidegate.telemetry.store import open_store
 
 # More than loading and copying take together.
-_WARMED_BYTES: Final = 2 * 2**30
+_WARMED_BYTES: Final = 3 * 2**30
 
 
 def once(store: str, source: str) -> dict[str, float]:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -151,3 +152,26 @@ def test_what_is_not_installed_is_named():
     )
     assert done.stdout.startswith("3 the telemetry store needs the Python package `pyarrow`")
     assert "tidegate[embedded]" in done.stdout
+
+
+FILLED = """
+import os, re
+from pathlib import Path
+from tidegate.telemetry.store import open_store
+with open_store("chdb://memory") as client:
+    client.command("CREATE TABLE filled (n UInt64) ENGINE = Memory AS SELECT number FROM numbers(10_000_000)")
+    kib = re.search(r"AnonHugePages: +(\\d+)", Path("/proc/self/smaps_rollup").read_text())[1]
+print(int(kib) // 1024, os.environ.get("JE_MALLOC_CONF"))
+"""
+
+
+@pytest.mark.parametrize("own", [None, "thp:never"])
+def test_the_engine_takes_large_pages_unless_it_was_told_how_to_take_memory(own):
+    environment = os.environ | ({"JE_MALLOC_CONF": own} if own else {})
+    done = subprocess.run(
+        [sys.executable, "-c", FILLED], capture_output=True, text=True, check=True, env=environment
+    )
+    megabytes, after = done.stdout.split()
+    forbidden = "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
+    assert (int(megabytes) >= 60) is (own is None and not forbidden)
+    assert after == str(own)

@@ -28,7 +28,7 @@ _PASSING: Final = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
     }
 )
-AT_ONCE: Final = 16  # messages of at most 1 MB: so few are still in the processor's cache when copied
+AT_ONCE: Final = 4  # messages of at most 1 MB: so few are still in the processor's cache when they are taken
 _FETCHED_KIB: Final = 65_536
 _ANSWER_BYTES: Final = 16 * 2**20  # compressed; of one broker
 _OURS: Final[dict[str, Any]] = {
