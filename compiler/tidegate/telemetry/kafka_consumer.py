@@ -28,7 +28,6 @@ _PASSING: Final = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
     }
 )
-AT_ONCE: Final = 4  # messages of at most 1 MB: so few are still in the processor's cache when they are taken
 _FETCHED_KIB: Final = 65_536
 _ANSWER_BYTES: Final = 16 * 2**20  # compressed; of one broker
 _OURS: Final[dict[str, Any]] = {
@@ -87,16 +86,28 @@ class TopicReader:
             self._next |= {each: self._begin(each, 0, self._bounds(each)) for each in new}
             self._assign(self._next)
 
-    def messages(self, wait_s: float) -> Iterator[tuple[int, int, bytes, Headers]]:
-        """What has arrived: partition, offset, value and headers of each message.
+    def message(self, wait_s: float) -> tuple[int, int, bytes, Headers] | None:
+        """Partition, offset, value and headers of the next message: one, so that it is taken out of the cache.
 
         Raises:
             Failure: the brokers refuse, or have not answered for `ANSWER_S` though messages are due.
         """
-        for message in self._consume(wait_s):
+        message = self._consumer.poll(wait_s)
+        if message is None:
+            return None
+        self._answered = time.monotonic()
+        error = message.error()
+        if error is None:
             partition, offset = _place(message)
             self._next[partition] = offset + 1
-            yield partition, offset, message.value() or b"", dict(message.headers() or {})
+            return partition, offset, message.value() or b"", dict(message.headers() or {})
+        if error.code() == KafkaError._PARTITION_EOF:
+            # The end's offset: what lies before it and was no message will never come.
+            partition, offset = _place(message)
+            self._next[partition] = max(self._next[partition], offset)
+        elif not error.retriable():
+            raise _unreachable(self.topic, error.str())
+        return None
 
     def at_end(self) -> bool:
         """Whether all is read that the topic held at the start."""
@@ -116,30 +127,10 @@ class TopicReader:
         self._answered = time.monotonic()
         self._assign(self._next)
         while not self.at_end():
-            for partition, offset, value, headers in self.messages(1.0):
-                if offset < due[partition]:
-                    into.add(partition, offset, value, headers)
+            found = self.message(1.0)
+            if found and found[1] < due[found[0]]:
+                into.add(*found)
         return into
-
-    def _consume(self, wait_s: float) -> Iterator[Message]:
-        for message in self._arrived(wait_s):
-            self._answered = time.monotonic()
-            error = message.error()
-            if error is None:
-                yield message
-            elif error.code() == KafkaError._PARTITION_EOF:
-                # The end's offset: what lies before it and was no message will never come.
-                self._reached_end(*_place(message))
-            elif not error.retriable():
-                raise _unreachable(self.topic, error.str())
-
-    def _arrived(self, wait_s: float) -> list[Message]:
-        """What is there, as soon as there is anything: of many at once librdkafka would wait for the last."""
-        first = self._consumer.consume(1, wait_s)
-        return first + self._consumer.consume(AT_ONCE - 1, 0) if first else first
-
-    def _reached_end(self, partition: int, offset: int) -> None:
-        self._next[partition] = max(self._next[partition], offset)
 
     def _assign(self, positions: Mapping[int, int]) -> None:
         self._consumer.assign([TopicPartition(self.topic, p, offset) for p, offset in positions.items()])

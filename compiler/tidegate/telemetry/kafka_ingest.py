@@ -27,7 +27,7 @@ from tidegate.telemetry.decode import admit
 from tidegate.telemetry.hollow_tokens import TIMES, Sample, insert_all, may_be_hollow, sample_of
 from tidegate.telemetry.insertion import TABLE, insert_days
 from tidegate.telemetry.kafka_batch import Batch
-from tidegate.telemetry.kafka_consumer import AT_ONCE, TopicReader
+from tidegate.telemetry.kafka_consumer import TopicReader
 from tidegate.telemetry.kafka_ledger import Claim, claim, finish, progress_of
 from tidegate.telemetry.kafka_spool_ledger import read_spools, write_spools
 from tidegate.telemetry.kafka_spools import Spools
@@ -36,8 +36,7 @@ from tidegate.telemetry.record_insertion import insert_records
 from tidegate.telemetry.record_kinds import RECORD_KINDS, RecordFormat
 
 BLOCK_BYTES: Final = BLOCK_ROWS * ROW_LENGTH
-# Rows: what comes beyond a block before it is looked at, at Kafka's default bound of a message.
-_OVER: Final = AT_ONCE * 2**20 // ROW_LENGTH
+_OVER: Final = 2**20 // ROW_LENGTH  # rows of a block's last message, at Kafka's default bound of one
 # A stream's rows are fresh. The bound keeps one insert within the 100 partitions (days) that ClickHouse takes.
 OLDEST_NS: Final = 30 * DAY_NS
 _WAIT_S: Final = 0.2
@@ -152,7 +151,7 @@ def _due(
             begun = time.monotonic()
         if follow:
             reader.take_new_partitions()
-        for message in reader.messages(wait_s=_WAIT_S):
+        if message := reader.message(_WAIT_S):
             due.add(*message)
         at_end = not follow and reader.at_end()
         if due.messages and (at_end or due.size >= BLOCK_BYTES or time.monotonic() - begun >= block_s):
