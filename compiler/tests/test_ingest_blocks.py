@@ -9,7 +9,7 @@ from tidegate.errors import Failure
 from tidegate.schemas.rows import ROW_LENGTH, new_rows
 from tidegate.telemetry import rowfile
 from tidegate.telemetry.columns import names_of
-from tidegate.telemetry.decode import decode
+from tidegate.telemetry.decode import admit, decode
 from tidegate.telemetry.ingest import ingest_file
 from tidegate.telemetry.insertion import insert_rows
 from tidegate.telemetry.migrate import migrate
@@ -83,6 +83,27 @@ def test_an_insert_that_the_engine_refuses_ends_though_nobody_reads_its_block(cl
         client.command("RENAME TABLE elsewhere TO socket_samples")
     insert_rows(client, block, "0" * 64)
     assert stored(client) == (20_000, 20_000)
+
+
+@given(room=st.integers(0, 40), lengths=st.lists(st.integers(0, 30), max_size=6), kept=st.integers(1, 5))
+def test_a_block_holds_the_rows_added_to_it_whatever_room_was_reserved(room, lengths, kept):
+    rows = some_rows(sum(lengths))
+    block = NativeBlock()
+    block.reserve(room)
+    for end, length in zip(np.cumsum(lengths), lengths, strict=True):
+        block.add(rows[end - length : end])
+    for name, column in block.columns.items():
+        assert (column == rows[name]).all(), name
+
+    good = np.arange(len(rows)) % kept == 0
+    rows["traffic_class"][~good] = 99
+    block.columns["traffic_class"][:] = rows["traffic_class"]
+    assert admit(block, MADE_NS).count == good.sum()
+    sent = b"".join(block.parts)
+    if good.any():
+        exact = NativeBlock()
+        assert decode([rows[good]], int(good.sum()), exact, MADE_NS).all_good
+        assert sent == b"".join(exact.parts)
 
 
 def test_of_a_file_that_shares_its_beginning_only_the_rest_is_added(client, tmp_path):

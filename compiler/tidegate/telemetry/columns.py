@@ -42,13 +42,14 @@ def gather(pieces: Iterable[npt.NDArray[np.void]], columns: Mapping[str, Array])
     first = 0
     for rows in pieces:
         end = first + len(rows)
-        if first < end:
-            copy_fields(rows, {name: column[first:end] for name, column in columns.items()})
+        copy_fields(rows, {name: column[first:end] for name, column in columns.items()})
         first = end
 
 
 def copy_fields(rows: npt.NDArray[np.void], columns: Mapping[str, Array]) -> None:
     """Copy fields of rows into columns, which are as long as the rows; arguments as those of `gather`."""
+    if not len(rows):
+        return
     raw = rows.view(np.uint8)
     pairs = [(_words(column), _field(raw, name, len(rows))) for name, column in columns.items()]
     for start in range(0, len(rows), _AT_ONCE):
