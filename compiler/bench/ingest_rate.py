@@ -1,33 +1,45 @@
-"""How fast a file of the collector's rows is loaded, against an INSERT SELECT of the same rows between tables."""
+"""How fast a file of the collector's rows is loaded, against an INSERT SELECT of the same rows between tables.
+
+Twice: rows of random numbers, which nothing compresses, and rows of a simulated fleet.
+"""
 
 import json
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 import numpy.typing as npt
 from tidegate.schemas.rows import ROW, new_rows
+from tidegate.simulate import simulate
+from tidegate_dsl import read_fleet
 
 ROWS = 1_000_000
 REPEATS = 5
+HOURS = 11  # in which the fleet makes a million rows
+ROOT = Path(__file__).parents[2]
 
 Runs = list[dict[str, float]]
 
 
 def measure() -> dict[str, dict[str, object]]:
-    """{"ingest.over_insert_select": ...}; values are incompressible.
+    """{"ingest.over_insert_select": ..., "ingest.fleet_over_insert_select": ...}.
 
     What is made in tempfile.tempdir stays there: where files were removed lately, a file system may be slow to make
     others (ext4 without a journal looks for their inodes), and a load makes four times as many as a copy.
     """
-    directory = Path(tempfile.mkdtemp())
-    path = directory / "rows.pb"
-    random_rows(ROWS).tofile(path)
-    return figures("ingest.", "a file", ROWS, compared(directory, ROWS, str(path)))
+    found: dict[str, dict[str, object]] = {}
+    for kind, rows in LOADS.items():
+        directory = Path(tempfile.mkdtemp())
+        path = directory / "rows.pb"
+        rows(ROWS).tofile(path)
+        found |= figures(f"ingest.{kind}", "a file", ROWS, compared(directory, ROWS, str(path)))
+    return found
 
 
 def compared(directory: Path, rows: int, source: str) -> Runs:
@@ -72,6 +84,16 @@ def figures(name: str, of: str, rows: int, runs: Runs) -> dict[str, dict[str, ob
     }
 
 
+def fleet_rows(count: int) -> npt.NDArray[np.void]:
+    """Rows of the inventory's fleet, simulated, of the last day."""
+    with tempfile.TemporaryDirectory() as directory:
+        start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=1)
+        paths = simulate(
+            read_fleet(ROOT / "inventory"), seed=1, start=start, hours=HOURS, out=Path(directory)
+        )
+        return np.concatenate([np.fromfile(path, np.uint8) for path in paths]).view(ROW)[:count]
+
+
 def random_rows(count: int) -> npt.NDArray[np.void]:
     """Rows of one host whose numbers do not compress."""
     chance = np.random.default_rng(0)
@@ -84,6 +106,9 @@ def random_rows(count: int) -> npt.NDArray[np.void]:
     rows["pop"], rows["host"], rows["congestion_control"] = b"fra2", b"fra2-edge1", b"bbr"
     rows["traffic_class"], rows["local_prefix_length"], rows["remote_prefix_length"] = 1, 56, 56
     return rows
+
+
+LOADS: dict[str, Callable[[int], npt.NDArray[np.void]]] = {"": random_rows, "fleet_": fleet_rows}
 
 
 if __name__ == "__main__":

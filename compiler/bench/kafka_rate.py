@@ -1,7 +1,7 @@
 """How fast a Kafka topic is loaded, against an INSERT SELECT of the same rows; what a row takes in the broker's log.
 
-Broker, client and store share one machine. The collector's own sink sends the rows, with its own compression, zstd:
-those that are loaded are random, in polls of a busy host; those that are weighed are of a simulated fleet.
+Broker, client and store share one machine. The collector's own sink sends the rows, in polls of a busy host, with its
+own compression, zstd: those of `ingest_rate`, and an hour of a simulated fleet that is weighed.
 """
 
 import json
@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import wire_bytes
-from ingest_rate import ROWS, compared, figures, random_rows
+from ingest_rate import LOADS, ROOT, ROWS, compared, figures
 from tidegate.schemas.rows import ROW, ROW_LENGTH
 from tidegate.simulate import simulate
 from tidegate_dsl import read_fleet
@@ -21,11 +22,9 @@ from tidegate_edge.ship.kafka_shipper import Destination
 from tidegate_edge.ship.spool import Spool
 from tidegate_lab.broker import Broker, Jars
 
-ROOT = Path(__file__).parents[2]
 JARS = ROOT / "build/kafka"
 START = datetime(2026, 11, 20, tzinfo=UTC)
 HOURS = 1
-TOPIC = "bench.sockets"
 POLL_ROWS = 20_000
 SPOOL_BYTES = 2**30
 DRAIN_SECONDS = 120.0
@@ -60,16 +59,21 @@ def _wire(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
 
 
 def _loaded(broker: Broker, directory: Path) -> dict[str, dict[str, object]]:
-    broker.create_topic(TOPIC)
-    _produce(broker, directory)
-    runs = compared(directory, ROWS, f"{broker.bootstrap['plaintext']}/{TOPIC}")
-    return figures("ingest.kafka_", "a topic", ROWS, runs)
+    found: dict[str, dict[str, object]] = {}
+    for kind, rows in LOADS.items():
+        topic = f"bench.{kind}sockets"
+        stores = directory / topic
+        stores.mkdir()
+        broker.create_topic(topic)
+        _produce(broker, stores, topic, rows(ROWS))
+        runs = compared(stores, ROWS, f"{broker.bootstrap['plaintext']}/{topic}")
+        found |= figures(f"ingest.kafka_{kind}", "a topic", ROWS, runs)
+    return found
 
 
-def _produce(broker: Broker, directory: Path) -> None:
-    rows = random_rows(ROWS)
+def _produce(broker: Broker, directory: Path, topic: str, rows: npt.NDArray[np.void]) -> None:
     spool = Spool(directory / "spool", SPOOL_BYTES)
-    to = Destination(TOPIC, "fra2-edge1", "fra2")
+    to = Destination(topic, "fra2-edge1", "fra2")
     sink = KafkaSink(broker.bootstrap["plaintext"], to, {}, spool, tell=_say, drain_seconds=DRAIN_SECONDS)
     for start in range(0, len(rows), POLL_ROWS):
         sink.write([rows[start : start + POLL_ROWS]])
