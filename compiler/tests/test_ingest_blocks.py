@@ -85,10 +85,16 @@ def test_an_insert_that_the_engine_refuses_ends_though_nobody_reads_its_block(cl
     assert stored(client) == (20_000, 20_000)
 
 
-@given(room=st.integers(0, 40), lengths=st.lists(st.integers(0, 30), max_size=6), kept=st.integers(1, 5))
-def test_a_block_holds_the_rows_added_to_it_whatever_room_was_reserved(room, lengths, kept):
+@given(
+    before=st.integers(0, 400),
+    room=st.integers(0, 40),
+    lengths=st.lists(st.integers(0, 30), max_size=6),
+    kept=st.integers(1, 5),
+)
+def test_a_block_holds_the_rows_added_to_it_whatever_room_was_reserved(before, room, lengths, kept):
     rows = some_rows(sum(lengths))
     block = NativeBlock()
+    block.reserve(before)
     block.reserve(room)
     for end, length in zip(np.cumsum(lengths), lengths, strict=True):
         block.add(rows[end - length : end])

@@ -96,6 +96,19 @@ def test_a_topic_of_nothing_but_damage_is_passed(kafka, client, topic, load):
     assert (load().messages, stored(client)) == (0, (0, 0))
 
 
+def test_a_topic_whose_last_offset_is_no_message_is_read_to_its_end(kafka, client, topic, load):
+    """A transaction ends with a marker, which takes an offset in each of its partitions and is never delivered."""
+    producer = Producer(kafka.settings() | {"transactional.id": topic.name})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for number in range(7):
+        producer.produce(topic.name, message(number), key=f"host{number}")
+    producer.commit_transaction(30)
+    report = load()
+    assert (report.messages, report.rows, report.lost) == (7, 7 * EACH, 0)
+    assert (load().messages, stored(client)) == (0, (7 * EACH, 7 * EACH))
+
+
 def test_a_row_of_another_year_cannot_block_the_topic(kafka, client, topic, load):
     rows = np.frombuffer(bytearray(message(0) * 4), new_rows(0).dtype)
     rows["observed_at_ns"] = NOW_NS - np.arange(len(rows), dtype=np.uint64) * DAY_NS

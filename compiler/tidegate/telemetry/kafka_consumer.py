@@ -87,7 +87,9 @@ class TopicReader:
             self._assign(self._next)
 
     def message(self, wait_s: float) -> tuple[int, int, bytes, Headers] | None:
-        """Partition, offset, value and headers of the next message: one, so that it is taken out of the cache.
+        """Partition, offset, value and headers of the next message, if one comes.
+
+        One at a time: of many, librdkafka copies the last before the first is looked at, and none is still cached.
 
         Raises:
             Failure: the brokers refuse, or have not answered for `ANSWER_S` though messages are due.
