@@ -178,7 +178,9 @@ def test_a_load_that_was_killed_is_finished_by_the_next(tmp_path):
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert killed.stdout.splitlines()[-1] == "2000 3500"
     finished = run("left alone")
-    assert finished.stdout.splitlines()[-1] == "3500 1500 [(3500, 3500)]", finished.stderr
+    rows, added, stored = finished.stdout.splitlines()[-1].split(maxsplit=2)
+    assert (rows, stored) == ("3500", "[(3500, 3500)]"), finished.stderr
+    assert int(added) <= 1500  # a further block may have been in the ledger
 
 
 def test_progress_ends_with_all_rows(client, tmp_path):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tidegate_dsl.model import Condition, Select
 
 from tidegate.history import drop_from
+from tidegate.json_insertion import insert_json
 from tidegate.metrics import (
     ALWAYS,
     METRICS,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # the packages of a store are an extra
     from clickhouse_connect.driver.client import Client
 
 US: Final = 1_000_000
+_CLOSED: Final = ("view", "window_start", "pop", "rows", "step_s")
 _COMPARISON: Final = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "==": "="}
 _SORT: Final = {"bottom": "arraySort", "top": "arrayReverseSort"}
 _IN_SHARE: Final = {"bottom": "<=", "top": ">="}
@@ -153,15 +155,8 @@ def _close_together(
     ).result_rows
     rows = {(pop, start): count for pop, start, count in counted}
     client.command(_close_sql(select, extra), parameters=parameters)
-    client.insert(
-        "closed_windows",
-        [
-            [view, datetime.fromtimestamp(start, UTC), pop, rows.get((pop, start), 0), step_s]
-            for pop in pops
-            for start in missing
-        ],
-        column_names=["view", "window_start", "pop", "rows", "step_s"],
-    )
+    closed = ([view, start, pop, rows.get((pop, start), 0), step_s] for pop in pops for start in missing)
+    insert_json(client, "closed_windows", _CLOSED, closed)
 
 
 def _close_sql(select: Select, extra: frozenset[str]) -> str:

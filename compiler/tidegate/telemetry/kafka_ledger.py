@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from clickhouse_connect.driver.client import Client
 
 from tidegate.errors import MISSING_PART, Failure
+from tidegate.json_insertion import insert_json
 
+_COLUMNS = ("topic_id", "topic", "partition", "first", "next", "done", "token")
 _SYNCHRONOUS = {"async_insert": 0}
 
 
@@ -85,12 +87,5 @@ def finish(client: Client, topic: str, claimed: Claim) -> None:
 
 
 def _write(client: Client, topic: str, claimed: Claim, ranges: Iterable[Range], *, done: int) -> None:
-    client.insert(
-        "kafka_ranges",
-        [
-            [claimed.topic_id, topic, r.partition, r.first, r.next, done, claimed.token.encode()]
-            for r in ranges
-        ],
-        column_names=["topic_id", "topic", "partition", "first", "next", "done", "token"],
-        settings=_SYNCHRONOUS,
-    )
+    rows = [[claimed.topic_id, topic, r.partition, r.first, r.next, done, claimed.token] for r in ranges]
+    insert_json(client, "kafka_ranges", _COLUMNS, rows, _SYNCHRONOUS)

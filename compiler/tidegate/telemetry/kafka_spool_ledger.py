@@ -5,12 +5,13 @@ claim all of whose rows have come: the next process reads it again and has nothi
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from clickhouse_connect.driver.client import Client
 
+from tidegate.json_insertion import insert_json
 from tidegate.telemetry.kafka_spools import MAX_SPOOLS, Spool, Spools
 
+_COLUMNS = ("topic_id", "spool", "runs", "newest_ns", "seen")
 _SETTINGS = {"async_insert": 0, "insert_deduplicate": 0}
 
 
@@ -26,12 +27,5 @@ def read_spools(client: Client, topic_id: str) -> Spools:
 
 def write_spools(client: Client, topic_id: str, spools: Mapping[str, Spool], now_ns: int) -> None:
     """Note what has come of these spools; `now_ns` is Unix time."""
-    if not spools:
-        return
-    seen = datetime.fromtimestamp(now_ns // 10**9, UTC)
-    client.insert(
-        "kafka_spools",
-        [[topic_id, name.encode(), spool.runs, spool.newest_ns, seen] for name, spool in spools.items()],
-        column_names=["topic_id", "spool", "runs", "newest_ns", "seen"],
-        settings=_SETTINGS,
-    )
+    rows = [[topic_id, name, spool.runs, spool.newest_ns, now_ns // 10**9] for name, spool in spools.items()]
+    insert_json(client, "kafka_spools", _COLUMNS, rows, _SETTINGS)

@@ -87,18 +87,15 @@ def ingest_rows(client: Client, path: Path, read: Reader, on_progress: Callable[
         total = sum(block.rows for block in verified)
         known = known_blocks(client, [block.token for block in verified])
         due = sum(block.token not in known for block in verified)
-        lanes = tuple(_lane(client, stack) for _ in range(min(_LANES, due)))
+        clients = (client, *(stack.enter_context(another(client)) for _ in range(min(_LANES, due) - 1)))
+        lanes = tuple(_Lane(each, stack.enter_context(ThreadPoolExecutor(1))) for each in clients)
         added = done = 0
         on_progress(0, total)
-        for block in _inserted(load, client, lanes, verified, known) if due else ():
+        for block in _inserted(load, lanes, verified, known) if due else ():
             added += 0 if block.token in known else block.rows
             done += block.rows
             on_progress(done, total)
     return Loaded(total, added, left_out)
-
-
-def _lane(client: Client, stack: ExitStack) -> _Lane:
-    return _Lane(stack.enter_context(another(client)), stack.enter_context(ThreadPoolExecutor(1)))
 
 
 def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
@@ -122,7 +119,7 @@ def _verify(load: _Load) -> tuple[list[_Verified], dict[str, int]]:
 
 
 def _inserted(
-    load: _Load, client: Client, lanes: tuple[_Lane, ...], verified: list[_Verified], known: set[str]
+    load: _Load, lanes: tuple[_Lane, ...], verified: list[_Verified], known: set[str]
 ) -> Iterator[_Verified]:
     """Each block, once it is in the store and in the ledger: in the file's order, whichever insert is done first."""
     again = load.read(load.path, _HELD)
@@ -131,7 +128,7 @@ def _inserted(
     users: dict[int, Future[None]] = {}
     for index, block in enumerate(verified):
         while running and (running[0][1] is None or running[0][1].done()):
-            yield _finished(load, client, *running.popleft())
+            yield _finished(*running.popleft())
         found = next(again, None) if index >= _HELD else None
         if block.token in known:
             running.append((block, None))
@@ -144,7 +141,7 @@ def _inserted(
         users[place] = _start(load, next(turns), load.blocks[place], block)
         running.append((block, users[place]))
     while running:
-        yield _finished(load, client, *running.popleft())
+        yield _finished(*running.popleft())
 
 
 def _start(load: _Load, lane: _Lane, filled: NativeBlock, block: _Verified) -> Future[None]:
@@ -154,14 +151,14 @@ def _start(load: _Load, lane: _Lane, filled: NativeBlock, block: _Verified) -> F
             insert_all(lane.client, block.token, sample, partial(insert_days, lane.client, filled))
         elif block.rows:
             insert_rows(lane.client, filled, block.token)
+        note_block(lane.client, block.token, load.path, block.rows)
 
     return lane.thread.submit(insert)
 
 
-def _finished(load: _Load, client: Client, block: _Verified, insert: Future[None] | None) -> _Verified:
+def _finished(block: _Verified, insert: Future[None] | None) -> _Verified:
     if insert is not None:
         insert.result()
-        note_block(client, block.token, load.path, block.rows)
     return block
 
 
