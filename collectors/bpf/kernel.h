@@ -22,8 +22,27 @@ struct ns_common {
 	unsigned int inum;
 };
 
+struct hlist_nulls_node {
+	struct hlist_nulls_node *next;
+};
+
+/* Arrays of inet_ehash_bucket, each a pointer to its first node, or an odd number. */
+struct inet_hashinfo {
+	struct inet_ehash_bucket *ehash;
+	unsigned int ehash_mask;
+};
+
+struct inet_timewait_death_row {
+	struct inet_hashinfo *hashinfo;
+};
+
+struct netns_ipv4 {
+	struct inet_timewait_death_row tcp_death_row;
+};
+
 struct net {
 	struct ns_common ns;
+	struct netns_ipv4 ipv4;
 };
 
 typedef struct {
@@ -37,8 +56,16 @@ struct in6_addr {
 };
 
 typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
 	__s64 counter;
 } atomic64_t;
+
+typedef struct refcount_struct {
+	atomic_t refs;
+} refcount_t;
 
 struct sock_common {
 	__be32 skc_daddr;
@@ -49,6 +76,9 @@ struct sock_common {
 	volatile unsigned char skc_state;
 	possible_net_t skc_net;
 	atomic64_t skc_cookie;
+	unsigned int skc_hash;
+	struct hlist_nulls_node skc_nulls_node;
+	refcount_t skc_refcnt;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };
@@ -97,8 +127,18 @@ struct socket_alloc {
 	struct inode vfs_inode;
 };
 
+typedef struct {
+	int owned;
+} socket_lock_t;
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
+	struct {
+		int len;
+	} sk_backlog;
+	unsigned long sk_tsq_flags;
+	__u32 sk_priority;
 	struct socket *sk_socket;
 	struct timer_list sk_timer;
 	unsigned long sk_pacing_rate;
@@ -113,6 +153,11 @@ struct sock___ino {
 
 struct inet_sock {
 	struct sock sk;
+};
+
+/* A structure that begins with a number, as which any eight bytes can be read. */
+struct timespec64 {
+	__s64 tv_sec;
 };
 
 struct tcp_congestion_ops {

@@ -24,6 +24,7 @@ enum { TCP_TIME_WAIT = 6 }; /* include/net/tcp_states.h */
 enum { CHRONO_BUSY = 1, CHRONO_RWND_LIMITED, CHRONO_SNDBUF_LIMITED };
 enum { BBR_BW_SCALE = 24 };
 enum { ROOT_CGROUP_ID = 1 };
+enum { BUCKETS_AHEAD = 24 }; /* in which there mostly is a socket if the table has one for ten buckets */
 
 /* Shared with the reader through memory. Each reader loads a program of its own and reads no further before it has
  * taken what stands here, so a row is never written by two. */
@@ -70,6 +71,40 @@ static __always_inline void touch_lines(struct tcp_sock *tp, struct inet_connect
 	TOUCH(tp->segs_in);
 	TOUCH(tp->bytes_acked);
 	TOUCH(tp->total_retrans);
+}
+
+/* Since 6.2: an address as a pointer to a structure, whose reads find zeros where there is no memory. */
+extern void *bpf_rdonly_cast(const void *address, __u32 type) __ksym __weak;
+
+#define AS(type, address) ((type *)bpf_rdonly_cast((void *)(address), bpf_core_type_id_kernel(type)))
+#define NUMBER_AT(address) (AS(struct timespec64, address)->tv_sec)
+
+/* The walk goes from bucket to bucket, and waits for each socket's lines as it takes it, locks it and lets it go. Those
+ * of the next one are asked for together with this one's. Nothing else is done with what is read: it may be a socket
+ * that is just being freed. */
+static __always_inline void touch_next(struct sock_common *common)
+{
+	struct inet_hashinfo *table = common->skc_net.net->ipv4.tcp_death_row.hashinfo;
+	__u32 mask = table->ehash_mask, at = common->skc_hash & mask;
+	__u64 bucket = NUMBER_AT(&table->ehash) + sizeof(__u64) * at;
+	__u64 node = 1;
+	struct sock *next;
+
+	if (at + BUCKETS_AHEAD > mask)
+		return;
+	for (int ahead = 1; node & 1; ahead++) {
+		if (ahead > BUCKETS_AHEAD)
+			return;
+		node = NUMBER_AT(bucket + sizeof(__u64) * ahead);
+	}
+	next = AS(struct sock, node - bpf_core_field_offset(struct sock_common, skc_nulls_node));
+	TOUCH(next->__sk_common.skc_family);
+	TOUCH(next->__sk_common.skc_cookie.counter);
+	TOUCH(next->__sk_common.skc_refcnt.refs.counter);
+	TOUCH(next->sk_lock.owned);
+	TOUCH(next->sk_tsq_flags);
+	TOUCH(next->sk_backlog.len);
+	TOUCH(next->sk_priority); /* beside sk_uid, whose type and name changed */
 }
 
 static __always_inline void put_address(__u8 *address, __u8 *kept, __u32 at, __u32 side, __u64 high, __u64 low)
@@ -143,10 +178,11 @@ static __always_inline void put_identity(__u8 *row, struct sock_common *common, 
 static __always_inline __u32 inode_of(struct sock *sk)
 {
 	struct sock___ino *knows = (void *)sk;
-	struct socket_alloc *holder = (void *)sk->sk_socket;
+	struct socket_alloc *holder;
 
 	if (bpf_core_field_exists(knows->sk_ino))
 		return knows->sk_ino;
+	holder = (void *)sk->sk_socket; /* only here: it has a cache line of its own */
 	return holder ? BPF_CORE_READ(holder, vfs_inode.i_ino) : 0;
 }
 
@@ -308,8 +344,7 @@ static __always_inline void put_algorithm(__u8 *row, struct tcp_sock *tp, struct
 	PUT32(bbr_cwnd_gain, 0);
 }
 
-SEC("iter/tcp")
-int write_rows(struct bpf_iter__tcp *context)
+static __always_inline int write_row(struct bpf_iter__tcp *context, bool ahead)
 {
 	struct sock_common *common = context->sk_common;
 	struct inet_connection_sock *icsk;
@@ -326,6 +361,8 @@ int write_rows(struct bpf_iter__tcp *context)
 	shared.at = at + 1;
 	row = shared.rows[at];
 	icsk = &tp->inet_conn;
+	if (ahead)
+		touch_next(common);
 	touch_lines(tp, icsk, &icsk->icsk_inet.sk);
 	put_addresses(row, at, common);
 	put_identity(row, common, context->uid);
@@ -338,4 +375,16 @@ int write_rows(struct bpf_iter__tcp *context)
 	if (at + 1 == READ_ROWS)
 		bpf_seq_write(context->meta->seq, row, 1);
 	return 0;
+}
+
+SEC("iter/tcp")
+int write_rows(struct bpf_iter__tcp *context)
+{
+	return write_row(context, false);
+}
+
+SEC("iter/tcp")
+int write_rows_ahead(struct bpf_iter__tcp *context)
+{
+	return write_row(context, true);
 }

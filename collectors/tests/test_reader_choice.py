@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from tidegate_edge.errors import Failure
 from tidegate_edge.libbpf import library
+from tidegate_edge.libbpf.iterators import load_iterator
+from tidegate_edge.libbpf.library import Unavailable
+from tidegate_edge.preflight import version_of
 from tidegate_edge.sockets import iterator
 from tidegate_edge.sockets.arena import Arena
 from tidegate_edge.sockets.netlink import CONNECTED, EVERY
@@ -65,6 +68,20 @@ def test_auto_is_bpf_where_the_host_allows_it():
     reader = open_reader("auto", None, states=CONNECTED, tell=pytest.fail)
     assert reader.name == "bpf"
     reader.close()
+
+
+@pytest.mark.root
+def test_the_walk_looks_ahead_where_the_kernel_can():
+    found = load_iterator(iterator.OBJECT, iterator.PROGRAMS, iterator.NEEDS)
+    ahead = version_of(os.uname().release) >= (6, 2)
+    assert found.program == ("write_rows_ahead" if ahead else "write_rows")
+    found.unload()
+
+
+@pytest.mark.root
+def test_an_object_of_another_version_is_told_from_a_refused_one():
+    with pytest.raises(Unavailable, match="built for another version of this package"):
+        load_iterator(iterator.OBJECT, ("write_today", "write_tomorrow"), iterator.NEEDS)
 
 
 def test_states_without_a_row_in_the_iterator_are_netlinks():
@@ -126,8 +143,10 @@ def test_a_program_that_the_kernel_refuses_is_refused_in_the_verifiers_words(mon
         """
         __attribute__((section("license"), used)) char terms[] = "GPL";
         struct bpf_iter__tcp { void *meta, *common; unsigned int uid; };
-        __attribute__((section("iter/tcp"), used)) int write_rows(struct bpf_iter__tcp *context)
+        #define REFUSED(name) __attribute__((section("iter/tcp"), used)) int name(struct bpf_iter__tcp *context) \
         { return *(volatile char *)(1000000 + (char *)context); }
+        REFUSED(write_rows_ahead)
+        REFUSED(write_rows)
         """
     )
     refused = tmp_path / "sockets.bpf.o"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tidegate_edge.preflight import version_of
 from tidegate_edge.schemas.rows import ROW, read_rows
+from tidegate_edge.sockets import iterator
 from tidegate_edge.sockets import netns as namespaces
 from tidegate_edge.sockets.addresses import FULL
 from tidegate_edge.sockets.arena import Arena
@@ -63,8 +64,10 @@ def netns():
     subprocess.run(["ip", "netns", "delete", name], check=True)
 
 
-@pytest.fixture
-def readers(netns):
+@pytest.fixture(params=iterator.PROGRAMS)
+def readers(netns, request, monkeypatch):
+    first = sorted(iterator.PROGRAMS, key=request.param.__ne__)
+    monkeypatch.setattr(iterator, "PROGRAMS", first)
     with ExitStack() as closing:
         opened = {"bpf": BpfReader(netns), "netlink": NetlinkReader(netns)}
         for reader in opened.values():

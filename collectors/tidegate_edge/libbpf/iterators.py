@@ -1,6 +1,8 @@
 """A BPF iterator: a program that the kernel runs over each entry of one of its tables when it is read."""
 
 import ctypes
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +28,12 @@ class Iterator:
 
     Attributes:
         loaded: its object.
+        program: its name in the object.
         link: libbpf's link.
     """
 
     loaded: Loaded
+    program: str
     link: int
 
     def start(self) -> int:
@@ -47,19 +51,31 @@ class Iterator:
         self.loaded.close()
 
 
-def load_iterator(path: Path, program: str, needs: Needs, *, over: int | None = None) -> Iterator:
-    """Load an object file and attach its iterator.
+def load_iterator(path: Path, programs: Sequence[str], needs: Needs, *, over: int | None = None) -> Iterator:
+    """Load an object file and attach the best of its iterators that this kernel takes.
 
     Args:
         path: of the object.
-        program: name of the iterator in it.
+        programs: names of all the iterators in it, the best first.
         needs: for the message.
-        over: descriptor of the map that it walks, where it walks one.
+        over: descriptor of the map that they walk, where they walk one.
 
     Raises:
-        Unavailable: and why.
+        Unavailable: the kernel takes none; why it does not take the last.
     """
-    loaded = load(path, needs)
+    *better, last = programs
+    for program in better:
+        with suppress(Unavailable):
+            return _load_one(path, program, {*programs} - {program}, needs, over)
+    return _load_one(path, last, better, needs, over)
+
+
+def _load_one(path: Path, program: str, others: Collection[str], needs: Needs, over: int | None) -> Iterator:
+    loaded = load(path, needs, leave_out=others)
+    handle = loaded.program(program)
+    if not handle:
+        loaded.close()
+        raise Unavailable(f"{path.name} was built for another version of this package", needs)
     said: list[str] = []
     with heard(said):
         options = None
@@ -70,9 +86,9 @@ def load_iterator(path: Path, program: str, needs: Needs, *, over: int | None = 
                     ctypes.sizeof(_AttachOptions), ctypes.addressof(info), ctypes.sizeof(ctypes.c_uint32)
                 )
             )
-        link = loaded.library.bpf_program__attach_iter(loaded.program(program), options)
+        link = loaded.library.bpf_program__attach_iter(handle, options)
         if not link:
             why = reason("the kernel refuses the program", ctypes.get_errno(), said, needs)
             loaded.close()
             raise Unavailable(why, needs)
-    return Iterator(loaded, link)
+    return Iterator(loaded, program, link)

@@ -70,8 +70,8 @@ def load(
         if not handle:
             raise Unavailable(reason("libbpf can't read the object", ctypes.get_errno(), said, needs), needs)
         for name in leave_out:
-            program = libbpf.bpf_object__find_program_by_name(handle, name.encode())
-            libbpf.bpf_program__set_autoload(program, False)
+            if program := libbpf.bpf_object__find_program_by_name(handle, name.encode()):
+                libbpf.bpf_program__set_autoload(program, False)
         for name, descriptor in reuse.items():
             libbpf.bpf_map__reuse_fd(libbpf.bpf_object__find_map_by_name(handle, name.encode()), descriptor)
         if libbpf.bpf_object__load(handle) < 0:

@@ -30,7 +30,7 @@ from .rows import Origin, finish, stamp
 from .traffic import Classifier
 
 OBJECT: Final = Path(__file__).with_name("sockets.bpf.o")
-PROGRAM: Final = "write_rows"
+PROGRAMS: Final = ("write_rows_ahead", "write_rows")  # the first takes Linux 6.2
 NEEDS: Final = Needs("5.12", "CAP_BPF and CAP_PERFMON", "`--reader netlink` reads the same rows")
 
 # Rows of one read, which are one part: enough to make a call of numpy cheap, and they still lie in the cache.
@@ -88,7 +88,7 @@ class BpfReader:
     def __init__(self, netns: str | None = None) -> None:
         namespaces.inode_of(netns)
         self._netns = netns
-        self._program = load_iterator(OBJECT, PROGRAM, NEEDS)
+        self._program = load_iterator(OBJECT, PROGRAMS, NEEDS)
         try:
             memory = mmap.mmap(self._program.loaded.map_fd(".bss"), _pages(_SHARED.itemsize))
         except OSError as error:

@@ -29,7 +29,7 @@ def read_steered(connections: int, remote: Address | None = None) -> Iterator[St
         OSError: the kernel ends the walk with an error.
     """
     wanted = b"" if remote is None else layout.encode_address(remote)
-    iterator = load_iterator(OBJECT, PROGRAM, NEEDS, over=connections)
+    iterator = load_iterator(OBJECT, (PROGRAM,), NEEDS, over=connections)
     try:
         with closing(iterator.start()) as walk:
             rest = b""
