@@ -104,7 +104,7 @@ static __always_inline void touch_next(struct sock_common *common)
 	TOUCH(next->sk_lock.owned);
 	TOUCH(next->sk_tsq_flags);
 	TOUCH(next->sk_backlog.len);
-	TOUCH(next->sk_priority); /* beside sk_uid, whose type and name changed */
+	TOUCH(next->sk_priority); /* sk_uid's line */
 }
 
 static __always_inline void put_address(__u8 *address, __u8 *kept, __u32 at, __u32 side, __u64 high, __u64 low)

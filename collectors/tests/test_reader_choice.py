@@ -136,27 +136,44 @@ def test_an_object_that_is_none(monkeypatch, tmp_path):
     assert "no BPF: libbpf can't read the object" in reason()
 
 
-@pytest.mark.root
-@pytest.mark.skipif(not shutil.which("clang"), reason="clang builds a program that the verifier refuses")
-def test_a_program_that_the_kernel_refuses_is_refused_in_the_verifiers_words(monkeypatch, tmp_path):
-    source = tmp_path / "refused.c"
-    source.write_text(
-        """
-        __attribute__((section("license"), used)) char terms[] = "GPL";
-        struct bpf_iter__tcp { void *meta, *common; unsigned int uid; };
-        #define REFUSED(name) __attribute__((section("iter/tcp"), used)) int name(struct bpf_iter__tcp *context) \
-        { return *(volatile char *)(1000000 + (char *)context); }
-        REFUSED(write_rows_ahead)
-        REFUSED(write_rows)
-        """
+needs_clang = pytest.mark.skipif(not shutil.which("clang"), reason="clang builds programs that are refused")
+REFUSED = "return *(volatile char *)(1000000 + (char *)context);"
+TAKEN = "return 0;"
+
+
+def built(directory, **programs):
+    """An object of iterators, by name and body."""
+    functions = "".join(
+        f'__attribute__((section("iter/tcp"), used)) int {name}(struct bpf_iter__tcp *context) {{ {body} }}\n'
+        for name, body in programs.items()
     )
-    refused = tmp_path / "sockets.bpf.o"
-    subprocess.run(["clang", "-target", "bpf", "-O2", "-g", "-c", source, "-o", refused], check=True)
-    monkeypatch.setattr(iterator, "OBJECT", refused)
+    source, path = directory / "sockets.bpf.c", directory / "sockets.bpf.o"
+    source.write_text(
+        '__attribute__((section("license"), used)) char terms[] = "GPL";\n'
+        "struct bpf_iter__tcp { void *meta, *common; unsigned int uid; };\n" + functions
+    )
+    subprocess.run(["clang", "-target", "bpf", "-O2", "-g", "-c", source, "-o", path], check=True)
+    return path
+
+
+@pytest.mark.root
+@needs_clang
+def test_a_program_that_the_kernel_refuses_is_refused_in_the_verifiers_words(monkeypatch, tmp_path):
+    monkeypatch.setattr(iterator, "OBJECT", built(tmp_path, write_rows_ahead=REFUSED, write_rows=REFUSED))
     said = reason()
     assert f"the kernel refuses the program (Linux {os.uname().release}; it takes 5.12): " in said
     assert "ctx" in said.partition(": ")[2]
     assert "off=1000000" in said
+
+
+@pytest.mark.root
+@needs_clang
+def test_where_the_kernel_refuses_the_best_program_the_next_one_runs(tmp_path):
+    path = built(tmp_path, best=REFUSED, good=TAKEN, last=TAKEN)
+    found = load_iterator(path, ("best", "good", "last"), iterator.NEEDS)
+    assert found.program == "good"
+    os.close(found.start())
+    found.unload()
 
 
 def test_a_namespace_that_is_not_there_is_a_failure_for_any_reader():
