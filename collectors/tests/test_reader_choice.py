@@ -82,7 +82,7 @@ def test_the_walk_looks_ahead_where_the_kernel_can():
 @pytest.mark.root
 def test_an_object_of_another_version_is_told_from_a_refused_one():
     with pytest.raises(Unavailable, match="built for another version of this package"):
-        load_iterator(steered.OBJECT, ("write_tomorrow",), iterator.NEEDS)
+        load_iterator(steered.OBJECT, ("write_today", "write_tomorrow"), iterator.NEEDS)
 
 
 def test_states_without_a_row_in_the_iterator_are_netlinks():

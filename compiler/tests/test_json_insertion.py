@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate.json_insertion import insert_json
 from tidegate.telemetry.store import open_store
@@ -31,7 +31,7 @@ def client(tmp_path_factory):
 
 
 @given(st.lists(ROW, max_size=5))
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None)
 def test_every_value_comes_back_as_it_was(client, rows):
     client.command("TRUNCATE TABLE few")
     insert_json(client, "few", COLUMNS, rows)
