@@ -13,10 +13,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Final
 
 from tidegate_lab.algorithms import RAISE, RAISE_BOUND, WRAPPED, registered
 from tidegate_lab.direction import Counters
+from tidegate_lab.experiments.on_time import on_time
 from tidegate_lab.kernel import inside_namespace
 from tidegate_lab.link import End, link
 from tidegate_lab.namespaces import namespace, run
@@ -29,8 +31,6 @@ _SECONDS: Final = 2.5
 _OBJECTS: Final = 3
 _OBJECT_BYTES: Final = 1_000_000
 _PATIENCE_S: Final = 60.0
-_TRIES: Final = 3
-LATE_US: Final = 1000  # of packets on average: more, and the link is not what it is said to be
 _SENDER: Final = "198.18.20.2"
 _CLIENT: Final = "198.18.21.2"
 _DEVICE: Final = "client"
@@ -119,20 +119,14 @@ def measure(seeds: int) -> list[Outcome]:
     """
     with laboratory() as made:
         return [
-            _on_time(made, condition, ALGORITHMS[(turn + seed) % len(ALGORITHMS)], seed)
+            on_time(
+                partial(measure_case, made, condition, ALGORITHMS[(turn + seed) % len(ALGORITHMS)], seed),
+                lambda outcome: [outcome.link],
+            )
             for seed in range(1, seeds + 1)
             for condition in CONDITIONS
             for turn in range(len(ALGORITHMS))
         ]
-
-
-def _on_time(made: Laboratory, condition: Condition, algorithm: str, seed: int) -> Outcome:
-    """A case, measured again where others kept the link's emulator from its CPU; at last as it is."""
-    for _ in range(_TRIES - 1):
-        outcome = measure_case(made, condition, algorithm, seed)
-        if outcome.link.late_mean_us < LATE_US:
-            return outcome
-    return measure_case(made, condition, algorithm, seed)
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from typing import Final
 
 from tidegate_lab.algorithms import RAISE, RAISE_BOUND, WRAPPED
 from tidegate_lab.experiments.claim import Claim
-from tidegate_lab.experiments.struct_ops import CONDITIONS, CONTENDED, FREE, LATE_US, Condition, Outcome
+from tidegate_lab.experiments.on_time import punctual
+from tidegate_lab.experiments.struct_ops import CONDITIONS, CONTENDED, FREE, Condition, Outcome
 
 CANDIDATES: Final = (RAISE, RAISE_BOUND)
 _HALF_AND_WORSE: Final = tuple(each for each in CONTENDED if each.off_ms >= each.on_ms)
@@ -91,7 +92,7 @@ def claims(outcomes: Sequence[Outcome]) -> list[Claim]:
     return [
         Claim(
             "packets were delivered less than 1 ms late on average",
-            all(each.link.late_mean_us < LATE_US for each in outcomes),
+            punctual(each.link for each in outcomes),
         ),
         Claim("the sender's CPU stood as long as asked, within a fifth", all(map(_stood_as_asked, outcomes))),
         Claim(
