@@ -16,10 +16,10 @@ def counters(late_us):
     [
         ([(100, 999)], 1),
         ([(100, 1000), (1000, 100), (999, 999), (1, 1)], 3),
-        ([(5000, 5000)] * 9, 5),
+        ([(5000, 5000)] * 12, 10),
     ],
 )
-def test_the_first_whose_links_were_all_on_time_is_taken_or_else_the_fifth(late_us, taken):
+def test_the_first_whose_links_were_all_on_time_is_taken_or_else_the_tenth(late_us, taken):
     measured = iter(enumerate(late_us, 1))
     number, _ = on_time(lambda: next(measured), lambda pair: map(counters, pair[1]))
     assert number == taken

@@ -17,6 +17,7 @@ import struct
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -43,31 +44,31 @@ class _Lane:
     direction: Direction
     under_way: deque[tuple[float, bytes]] = field(default_factory=deque)
 
-    def take_in(self) -> bool:
-        """Read what has arrived, at most a batch; True if there was anything."""
-        for count in range(_BATCH):
+    def take_in(self) -> None:
+        """Read what has arrived, at most a batch."""
+        for _ in range(_BATCH):
             try:
                 packet = os.read(self.source, _LONGEST_PACKET)
             except BlockingIOError:
-                return count > 0
+                return
             except OSError as error:
                 raise _EndIsGone from error
             due = self.direction.offer(len(packet), time.monotonic())
             if due is not None:
                 self.under_way.append((due, packet))
-        return True
 
-    def put_out(self) -> bool:
-        """Write what is due, at most a batch; True if there was anything."""
-        for count in range(_BATCH):
+    def put_out(self) -> None:
+        """Write what is due, at most a batch."""
+        for _ in range(_BATCH):
             now = time.monotonic()
             if not self.under_way or self.under_way[0][0] > now:
-                return count > 0
+                return
             due, packet = self.under_way.popleft()
-            with contextlib.suppress(OSError):  # the far device is down: what it cannot take is gone
+            try:
                 os.write(self.sink, packet)
-                self.direction.deliver(due, now)
-        return True
+            except OSError:  # the far device is down: what it cannot take is gone
+                continue
+            self.direction.deliver(due, now)
 
 
 def _create_tun(namespace: str, device: str) -> int:
@@ -95,28 +96,30 @@ def _report(forward: _Lane, reverse: _Lane) -> None:
     print(json.dumps(counters), flush=True)
 
 
-def _wait(lanes: tuple[_Lane, _Lane], wakeup: int) -> None:
-    """Sleep until the first packet is due, one arrives, or a signal came."""
+def _until_due_s(lanes: Sequence[_Lane]) -> float | None:
+    """Seconds until the first packet is due; None where none is under way."""
     due = min((lane.under_way[0][0] for lane in lanes if lane.under_way), default=None)
-    timeout = None if due is None else max(0.0, due - time.monotonic())
-    readable, _, _ = select.select([lane.source for lane in lanes] + [wakeup], [], [], timeout)
-    if wakeup in readable:
-        os.read(wakeup, 64)
+    return None if due is None else max(0.0, due - time.monotonic())
 
 
-def _carry(lanes: tuple[_Lane, _Lane], received: list[int], wakeup: int) -> None:
+def _carry(lanes: Sequence[_Lane], received: list[int], wakeup: int) -> None:
     """Carry packets until SIGTERM is among the `received` signals."""
+    by_source = {lane.source: lane for lane in lanes}
+    awaited = [*by_source, wakeup]
     while True:
-        busy = False
+        # To ask costs less than a read that finds nothing: that one raises.
+        readable, _, _ = select.select(awaited, [], [], _until_due_s(lanes))
+        for descriptor in readable:
+            if descriptor == wakeup:
+                os.read(wakeup, 64)
+            else:
+                by_source[descriptor].take_in()
         for lane in lanes:
-            busy |= lane.take_in()
-            busy |= lane.put_out()
+            lane.put_out()
         while received:
             _report(*lanes)
             if received.pop(0) == signal.SIGTERM:
                 return
-        if not busy:
-            _wait(lanes, wakeup)
 
 
 def main(argument: str) -> None:

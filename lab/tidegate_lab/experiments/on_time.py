@@ -8,7 +8,7 @@ from tidegate_lab.direction import Counters
 Measured = TypeVar("Measured")
 
 LATE_US: Final = 1000  # of packets on average
-_TRIES: Final = 5
+_TRIES: Final = 10
 
 
 def punctual(counters: Iterable[Counters]) -> bool:

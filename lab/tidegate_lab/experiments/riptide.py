@@ -10,14 +10,14 @@ import http.client
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from tidegate_edge.riptide import Observer, State, learn
 from tidegate_edge.riptide import claims as claimed_windows
@@ -33,6 +33,8 @@ from tidegate_lab.namespaces import configure, namespace
 from tidegate_lab.service import service
 from tidegate_lab.shape import Shape
 from tidegate_lab.transfers import Client, Summary, fetch, fetching, summary
+
+Found = TypeVar("Found")
 
 ROUND_TRIP_S: Final = 0.150
 SIZES: Final = (60_000, 100_000, 150_000)  # bytes
@@ -97,11 +99,11 @@ class UnderLoss:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run; `counters` are those of the direction towards the clients, by link."""
+    """A whole run; `counters` are those of the direction towards the clients, of each part in turn, by link."""
 
     outcomes: Sequence[Outcome]
     under_loss: UnderLoss
-    counters: Mapping[str, Counters]
+    counters: Sequence[Mapping[str, Counters]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,32 +124,30 @@ class _Laboratory:
 
 
 def measure() -> Report:
-    """Run the experiment, about 25 seconds, and again where a link was late.
+    """Run the experiment, about 30 seconds: its parts, and again each whose links were late.
 
     Raises:
         subprocess.CalledProcessError: not root, or the kernel lacks TUN or CUBIC.
         RuntimeError: the learner saw nothing within a minute.
     """
-    return on_time(_measured_once, lambda report: report.counters.values())
+    windows, learning = _on_time(_learn)
+    fetched = [_on_time(partial(_fetch, windows, size)) for size in SIZES]
+    under_loss, losing = _on_time(_lose)
+    return Report(
+        [outcome for outcomes, _ in fetched for outcome in outcomes],
+        under_loss,
+        [learning, *(counters for _, counters in fetched), losing],
+    )
 
 
-def _measured_once() -> Report:
-    with _laboratory() as lab:
-        with inside_namespace(lab.server):
-            observer = Observer(SETTINGS.toward)
-        with closing(observer):
-            published, ours = _warm_up(lab, observer)
-            windows = {
-                _DEFAULT: 10,
-                _STATIC_50: 50,
-                _STATIC_100: 100,
-                _PUBLISHED: published.learned[_DESTINATIONS[_PUBLISHED]].window,
-                _OURS: claimed_windows(ours, SETTINGS)[_DESTINATIONS[_OURS]],
-            }
-            outcomes = _fetch_small_objects(lab, windows)
-            under_loss = _lose(lab, observer)
-        counters = {name: running.counters()[0] for name, running in lab.links.items()}
-    return Report(outcomes, under_loss, counters)
+def _on_time(part: Callable[[_Laboratory], Found]) -> tuple[Found, Mapping[str, Counters]]:
+    """What a part finds in a laboratory of its own, and the counters of its links towards the clients."""
+
+    def once() -> tuple[Found, Mapping[str, Counters]]:
+        with _laboratory() as lab:
+            return part(lab), {name: running.counters()[0] for name, running in lab.links.items()}
+
+    return on_time(once, lambda found: found[1].values())
 
 
 @contextmanager
@@ -178,11 +178,20 @@ def _laboratory() -> Iterator[_Laboratory]:
         yield lab
 
 
-def _warm_up(lab: _Laboratory, observer: Observer) -> tuple[State, State]:
-    """What the published script and the learner make of the same traffic, each of its own arm."""
+@contextmanager
+def _observer(lab: _Laboratory) -> Iterator[Observer]:
+    with inside_namespace(lab.server):
+        observer = Observer(SETTINGS.toward)
+    with closing(observer):
+        yield observer
+
+
+def _learn(lab: _Laboratory) -> Mapping[str, int]:
+    """The window of each arm; the published script and the learner make theirs of the same traffic."""
     learning = (_PUBLISHED, _OURS)
     published = ours = State()
     with ExitStack() as stack:
+        observer = stack.enter_context(_observer(lab))
         for arm in learning:
             lab.steer(arm, "bulk")
         with ThreadPoolExecutor(_SMALL_CONNECTIONS) as pool:
@@ -197,7 +206,13 @@ def _warm_up(lab: _Laboratory, observer: Observer) -> tuple[State, State]:
             ours = learn(ours, observer.observe(), SETTINGS, _now_us())
             if ours.counts["counted"] >= _LEARNING_OBSERVATIONS:
                 break
-    return published, ours
+    return {
+        _DEFAULT: 10,
+        _STATIC_50: 50,
+        _STATIC_100: 100,
+        _PUBLISHED: published.learned[_DESTINATIONS[_PUBLISHED]].window,
+        _OURS: claimed_windows(ours, SETTINGS)[_DESTINATIONS[_OURS]],
+    }
 
 
 def _small_connection(lab: _Laboratory, arm: str) -> http.client.HTTPConnection:
@@ -208,19 +223,22 @@ def _small_connection(lab: _Laboratory, arm: str) -> http.client.HTTPConnection:
     return connection
 
 
-def _fetch_small_objects(lab: _Laboratory, windows: Mapping[str, int]) -> list[Outcome]:
+def _fetch(windows: Mapping[str, int], size: int, lab: _Laboratory) -> list[Outcome]:
     for arm, window in windows.items():
         lab.steer(arm, "plain", window)
-    outcomes = []
-    for size in SIZES:
-        fetched = fetch([lab.fetches(arm, str(size), _TRANSFERS) for arm in ARMS])
-        outcomes += [
-            Outcome(arm, size, windows[arm], summary(times)) for arm, times in zip(ARMS, fetched, strict=True)
-        ]
-    return outcomes
+    fetched = fetch([lab.fetches(arm, str(size), _TRANSFERS) for arm in ARMS])
+    return [
+        Outcome(arm, size, windows[arm], summary(times)) for arm, times in zip(ARMS, fetched, strict=True)
+    ]
 
 
-def _lose(lab: _Laboratory, observer: Observer) -> UnderLoss:
+def _lose(lab: _Laboratory) -> UnderLoss:
+    with _observer(lab) as observer:
+        return _follow(lab, observer)
+
+
+def _follow(lab: _Laboratory, observer: Observer) -> UnderLoss:
+    """The long transfer, and the window learned of it, from the clean link to the lossy one."""
     lab.steer(_OURS, "bulk")
     state = State()
     largest = before = 0
@@ -277,7 +295,7 @@ def claims(report: Report) -> list[Claim]:
     return [
         Claim(
             "packets were delivered less than 1 ms late on average",
-            punctual(report.counters.values()),
+            punctual(each for part in report.counters for each in part.values()),
         ),
         Claim("at 100 KB the learned window saves at least one round trip", saved(_OURS, 100_000) >= 1),
         Claim(
