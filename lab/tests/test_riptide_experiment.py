@@ -2,15 +2,22 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
+from click.testing import CliRunner
+from tidegate_lab.__main__ import main
 from tidegate_lab.direction import Counters
+from tidegate_lab.experiments import riptide
 from tidegate_lab.experiments.riptide import ARMS, ROUND_TRIP_S, SIZES, Outcome, Report, UnderLoss, claims
-from tidegate_lab.transfers import Summary
+from tidegate_lab.transfers import Summary, fetch
 
 LAB = Path(__file__).parents[1]
 COUNTERS = Counters(offered=9000, lost=0, tail_dropped=0, delivered=9000, late_mean_us=60, late_max_us=900)
@@ -66,6 +73,59 @@ SLOW = Summary(3, 0.7, 0.7, 0.7)
 )
 def test_the_claims_hold_for_what_was_measured_and_fail_one_by_one(spoilt, failing):
     assert {place for place, claim in enumerate(claims(spoilt)) if not claim.holds} == failing
+
+
+@contextmanager
+def standing(emulator):
+    """The emulator's process stands, but for a moment now and then, while the block runs."""
+    over = Event()
+
+    def stand():
+        while not over.wait(0.01):
+            emulator.send_signal(signal.SIGSTOP)
+            over.wait(0.14)
+            emulator.send_signal(signal.SIGCONT)
+
+    with ThreadPoolExecutor(1) as thread:
+        stopping = thread.submit(stand)
+        try:
+            yield
+        finally:
+            over.set()
+            stopping.result()
+
+
+@pytest.mark.root
+def test_a_part_whose_link_stood_is_measured_again(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(LAB))  # for the server of objects, a process
+    late = []
+
+    def part(lab):
+        plain = lab.links["plain"]
+        with nullcontext() if late else standing(plain._emulator):
+            fetch([lab.fetches("default", "60000", 1)])
+        late.append(plain.counters()[0].late_mean_us)
+        return len(late)
+
+    tries, counters = riptide._on_time(part)
+    assert late[0] > 1000
+    assert tries == len(late) > 1
+    assert counters["plain"].delivered > 40  # packets of 60 kB
+    assert counters["bulk"].offered == 0
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("report", "exit_code"), [(MEASURED, 0), (with_path(expired=False), 1)])
+def test_the_command_says_how_late_each_link_was_at_most(monkeypatch, report, exit_code):
+    late = {"plain": COUNTERS, "bulk": replace(COUNTERS, late_mean_us=444), "lossy": COUNTERS}
+    monkeypatch.setattr(riptide, "measure", lambda: replace(report, counters=[late, *report.counters]))
+    shown = CliRunner().invoke(main, ["riptide"])
+    assert shown.exit_code == exit_code
+    lines = shown.output.splitlines()
+    assert len(lines) == 1 + len(ARMS) * len(SIZES) + 1 + len(late) + 7
+    assert "link plain: late at most 60 us on average" in lines
+    assert "link bulk: late at most 444 us on average" in lines
+    assert lines[-1] == f"{'FAILS' if exit_code else 'holds'}  it expires"
 
 
 @pytest.mark.root

@@ -108,11 +108,12 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class _Laboratory:
-    """Two namespaces, and the links between them by name."""
+    """Two namespaces, the links between them by name, and what the learner sees of the server's connections."""
 
     server: str
     client: str
     links: Mapping[str, Link]
+    observer: Observer
 
     def steer(self, arm: str, device: str, initcwnd: int = 10) -> None:
         """New connections to the arm's client get this window; all go by this link."""
@@ -124,7 +125,7 @@ class _Laboratory:
 
 
 def measure() -> Report:
-    """Run the experiment, about 30 seconds: its parts, and again each whose links were late.
+    """Run the experiment, about 20 seconds: its parts, each again where its links were late.
 
     Raises:
         subprocess.CalledProcessError: not root, or the kernel lacks TUN or CUBIC.
@@ -170,7 +171,9 @@ def _laboratory() -> Iterator[_Laboratory]:
                     routes=tuple(f"{_SERVERS[arm]}/32 src {_CLIENTS[arm]}" for arm in ARMS),
                 )
             links[name] = stack.enter_context(link(near, far, shape, _PLAIN))
-        lab = _Laboratory(server, client, links)
+        with inside_namespace(server):
+            observer = stack.enter_context(closing(Observer(SETTINGS.toward)))
+        lab = _Laboratory(server, client, links, observer)
         for arm in ARMS:
             lab.steer(arm, "plain")
         argv = (sys.executable, "-m", "tidegate_lab.objects", str(_PORT), str(objects))
@@ -178,20 +181,11 @@ def _laboratory() -> Iterator[_Laboratory]:
         yield lab
 
 
-@contextmanager
-def _observer(lab: _Laboratory) -> Iterator[Observer]:
-    with inside_namespace(lab.server):
-        observer = Observer(SETTINGS.toward)
-    with closing(observer):
-        yield observer
-
-
 def _learn(lab: _Laboratory) -> Mapping[str, int]:
     """The window of each arm; the published script and the learner make theirs of the same traffic."""
     learning = (_PUBLISHED, _OURS)
     published = ours = State()
     with ExitStack() as stack:
-        observer = stack.enter_context(_observer(lab))
         for arm in learning:
             lab.steer(arm, "bulk")
         with ThreadPoolExecutor(_SMALL_CONNECTIONS) as pool:
@@ -203,7 +197,7 @@ def _learn(lab: _Laboratory) -> Mapping[str, int]:
             with inside_namespace(lab.server):
                 listed = list_sockets()
             published = learn_as_published(published, listed, SETTINGS, _now_us())
-            ours = learn(ours, observer.observe(), SETTINGS, _now_us())
+            ours = learn(ours, lab.observer.observe(), SETTINGS, _now_us())
             if ours.counts["counted"] >= _LEARNING_OBSERVATIONS:
                 break
     return {
@@ -233,18 +227,12 @@ def _fetch(windows: Mapping[str, int], size: int, lab: _Laboratory) -> list[Outc
 
 
 def _lose(lab: _Laboratory) -> UnderLoss:
-    with _observer(lab) as observer:
-        return _follow(lab, observer)
-
-
-def _follow(lab: _Laboratory, observer: Observer) -> UnderLoss:
-    """The long transfer, and the window learned of it, from the clean link to the lossy one."""
     lab.steer(_OURS, "bulk")
     state = State()
     largest = before = 0
     with fetching([lab.fetches(_OURS, "long", 1)]):
         for _ in _intervals():
-            observation = observer.observe()
+            observation = lab.observer.observe()
             state = learn(state, observation, SETTINGS, _now_us())
             largest = max(largest, *observation.connections.cwnd.tolist(), 0)
             before = claimed_windows(state, SETTINGS).get(_DESTINATIONS[_OURS], 0)
@@ -253,13 +241,13 @@ def _follow(lab: _Laboratory, observer: Observer) -> UnderLoss:
         lab.steer(_OURS, "lossy")
         lowering = 0
         for _ in _intervals():
-            state = learn(state, observer.observe(), SETTINGS, _now_us())
+            state = learn(state, lab.observer.observe(), SETTINGS, _now_us())
             lowering += bool(lowering or state.counts["lowered"])
             if lowering > _SMOOTHING_INTERVALS:
                 break
     after = claimed_windows(state, SETTINGS)[_DESTINATIONS[_OURS]]
     for _ in _intervals():
-        observation = observer.observe()
+        observation = lab.observer.observe()
         if not len(observation.connections):
             break
     late = learn(state, observation, SETTINGS, _now_us() + SETTINGS.expire_us)
